@@ -1,0 +1,59 @@
+"""What a kernel is: a compiled function on flat arrays that says what it does with each argument."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from numbagrad.native.compiler import PLAIN, njit
+
+ROLES = frozenset({"in", "out", "inout", "size", "scalar", "static"})
+
+
+class Kernel:
+    """A compiled function with declared arguments; run it through :func:`numbagrad.launch.launch` only.
+
+    Parameters
+    ----------
+    function : compiled function
+        Takes flat, aligned, C-contiguous arrays, int sizes and numbers; returns int 0, or the code of a failure,
+        which it must find before its first write.
+    roles : tuple of str
+        One an argument: ``in``, ``out`` (written whole, never read), ``inout``, ``size`` (int), ``scalar`` (a
+        number that depends on an op's own parameters only) or ``static`` (part of the code's identity).
+    failures : mapping of int to (exception class, str)
+        What a nonzero return value means.
+    """
+
+    __slots__ = ("failures", "function", "name", "roles")
+
+    def __init__(
+        self, name: str, function: Any, roles: tuple[str, ...], failures: Mapping[int, tuple[type[Exception], str]]
+    ) -> None:
+        unknown = set(roles) - ROLES
+        if unknown:
+            raise ValueError(f"{name}: unknown argument roles {sorted(unknown)}")
+        self.name = name
+        self.function = function
+        self.roles = roles
+        self.failures = dict(failures)
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.name}({', '.join(self.roles)})>"
+
+    def failure(self, status: int) -> Exception:
+        """The exception for a nonzero return value."""
+        kind, message = self.failures[status]
+        return kind(message)
+
+
+def kernel(
+    roles: str,
+    *,
+    failures: Mapping[int, tuple[type[Exception], str]] | None = None,
+    fastmath: Iterable[str] = PLAIN,
+) -> Callable[[Callable[..., int]], Kernel]:
+    """Declare the decorated function a kernel, its argument roles in one string: ``@kernel("in in out size")``."""
+
+    def declare(function: Callable[..., int]) -> Kernel:
+        return Kernel(function.__name__, njit(function, fastmath=fastmath), tuple(roles.split()), failures or {})
+
+    return declare

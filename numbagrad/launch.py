@@ -1,0 +1,42 @@
+"""The one door through which array data is written.
+
+Eager code, forward, backward, optimisers, random fills and copies all run their kernels here, so that capture
+(and the profiler) see every one of them.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from numbagrad.kernels.kernel import Kernel
+
+
+class Watcher(Protocol):
+    """Who stands at the door while :data:`mode` is set."""
+
+    def kernel(self, kernel: Kernel, arguments: tuple[Any, ...]) -> None:
+        """Run, log or time one kernel call."""
+
+    def host(self, effect: Callable[[], None]) -> None:
+        """Run or log one effect that is no kernel."""
+
+
+mode: Watcher | None = None
+"""None when nobody captures or profiles."""
+
+
+def launch(kernel: Kernel, *arguments: Any) -> None:
+    """Run `kernel`; raises what the kernel declares for a nonzero status."""
+    if mode is None:
+        status = kernel.function(*arguments)
+        if status:
+            raise kernel.failure(status)
+    else:
+        mode.kernel(kernel, arguments)
+
+
+def host(effect: Callable[[], None]) -> None:
+    """Run a Python effect that must happen again at each replay: a step count, a schedule, a flag."""
+    if mode is None:
+        effect()
+    else:
+        mode.host(effect)

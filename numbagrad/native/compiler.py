@@ -1,0 +1,65 @@
+"""The one way in which numbagrad compiles: Numba's ``njit`` with every flag stated and our own disk cache.
+
+A flag left unset is inherited from whichever caller compiles first and then stays in the cache, so that the
+accuracy of a helper would depend on the order of calls. Hence no bare ``numba.njit`` anywhere else; a test
+sees to it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numba
+from numba import config
+from numba.extending import intrinsic as _numba_intrinsic
+
+from numbagrad.native.cache import KernelCache
+
+PLAIN = ("nsz",)
+"""Fast-math flags of elementwise code: a fused loop gives the bits of separate ones."""
+
+REASSOCIATE = ("nsz", "reassoc", "contract")
+"""Fast-math flags of sums and dot products, in functions of their own."""
+
+PYTHON_MODE = bool(config.DISABLE_JIT)
+"""True under ``NUMBA_DISABLE_JIT=1``: kernels then run as plain Python, intrinsics as their twins."""
+
+
+def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool = False) -> Any:
+    """Compile `function` in nopython mode, without the GIL, every flag explicit, cached on disk.
+
+    Parameters
+    ----------
+    fastmath : iterable of str
+        LLVM fast-math flags; never ``nnan`` or ``ninf``.
+    inline : bool
+        Ask LLVM to inline calls (for scalar helpers); the helper keeps its own flags.
+    """
+    flags = set(fastmath)
+    if flags & {"nnan", "ninf", "fast"}:
+        raise ValueError(f"fast-math flags {sorted(flags)} would change what NaN and infinity do")
+    if function is None:
+        return lambda named: njit(named, fastmath=flags, inline=inline)
+    options: dict[str, Any] = {
+        "fastmath": flags,
+        "error_model": "numpy",
+        "nogil": True,
+        "boundscheck": False,
+        "parallel": False,
+        "looplift": False,
+        "inline": "never",
+        "forceinline": inline,
+        "debug": False,
+    }
+    compiled = numba.njit(**options)(function)
+    if not PYTHON_MODE:
+        compiled._cache = KernelCache(function, options)
+    return compiled
+
+
+def intrinsic(twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a Numba intrinsic together with `twin`, the plain Python that stands for it in Python mode."""
+
+    def declare(definition: Callable[..., Any]) -> Any:
+        return twin if PYTHON_MODE else _numba_intrinsic(definition)
+
+    return declare
