@@ -1,0 +1,261 @@
+"""The counter-based generator of all random kernels: Philox4x32-10.
+
+J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). Ten
+rounds of a keyed bijection turn a 128-bit counter, the *block* number, into four 32-bit words.
+
+A stream is a uint64 array ``[key, next block]`` that kernels read and advance, so that a replayed program goes on
+with the stream as eager code does. Of the counter's words the first two are the block number; the third is the
+*attempt* and the fourth the *lane* of draws that rejection makes again, zero else. So element i of a fill depends
+on the key, on the block number at its start and on i alone.
+
+The stream rule: fills draw in *groups* of 32 blocks, 128 words, and advance the stream by whole groups. Word j of a
+group is word ``j // 32`` of its block ``j % 32``, which leaves every store of the vectorised loop contiguous.
+Samplers with rejection (gamma, poisson and what is made of them) use one block number an element.
+"""
+
+import hashlib
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from numbagrad.native import vmath
+from numbagrad.native.compiler import njit
+
+GROUP_BLOCKS = 32
+"""Blocks that a fill draws at once."""
+
+GROUP_WORDS = 4 * GROUP_BLOCKS
+"""32-bit words in a group."""
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_MULTIPLIER_0 = np.uint64(0xD2511F53)
+_MULTIPLIER_1 = np.uint64(0xCD9E8D57)
+_WEYL_0 = np.uint64(0x9E3779B9)  # golden ratio
+_WEYL_1 = np.uint64(0xBB67AE85)  # sqrt(3) - 1
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+
+KEY, BLOCK = 0, 1  # of a state
+
+
+def seed_state(seed: int) -> npt.NDArray[np.uint64]:
+    """A fresh stream for `seed`.
+
+    Parameters
+    ----------
+    seed : int
+        Any integer, of either sign and any size. The key is the BLAKE2b hash (8 bytes, read as little-endian) of the
+        shortest little-endian two's complement form of `seed`.
+
+    Returns
+    -------
+    uint64 array of shape (2,)
+        Key and next block number (0).
+    """
+    state = np.empty(2, np.uint64)
+    reseed(state, seed)
+    return state
+
+
+def reseed(state: npt.NDArray[np.uint64], seed: int) -> None:
+    """Start `state` again in place, as :func:`seed_state` would make it: for streams that programs hold on to."""
+    seed = int(seed)
+    content = seed.to_bytes((seed if seed >= 0 else ~seed).bit_length() // 8 + 1, "little", signed=True)
+    state[KEY] = int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+    state[BLOCK] = 0
+
+
+def copy_state(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """A stream that goes on as `state` does, and apart from it."""
+    return np.array(state, np.uint64)
+
+
+@njit(inline=True)
+def _round(c0, c1, c2, c3, k0, k1):
+    product_0 = (c0 & _LOW) * _MULTIPLIER_0
+    product_1 = (c2 & _LOW) * _MULTIPLIER_1
+    return (product_1 >> _HALF) ^ c1 ^ k0, product_1, (product_0 >> _HALF) ^ c3 ^ k1, product_0
+
+
+@njit(inline=True)
+def philox(c0, c1, c2, c3, k0, k1):
+    """The four words of counter ``(c0, c1, c2, c3)`` under key ``(k0, k1)``.
+
+    All are 32-bit numbers in uint64, which is the lane in which processors multiply 32 by 32 bits; the upper half
+    of a lane holds rubbish between rounds.
+    """
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
+    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
+    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
+    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
+    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
+    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
+    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
+    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
+    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
+    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
+    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
+    return c0 & _LOW, c1 & _LOW, c2 & _LOW, c3 & _LOW
+
+
+@njit
+def draw_block(key, block, attempt, lane):
+    """The four words of one block, for draws that rejection makes again; all arguments uint64."""
+    return philox(block & _LOW, block >> _HALF, attempt, lane, key & _LOW, key >> _HALF)
+
+
+@njit
+def draw_group(key, block, words):
+    """Fill `words`, uint32 of length ``GROUP_WORDS``, from ``GROUP_BLOCKS`` blocks beginning with `block`."""
+    k0 = key & _LOW
+    k1 = key >> _HALF
+    words_0 = words[:GROUP_BLOCKS]
+    words_1 = words[GROUP_BLOCKS : 2 * GROUP_BLOCKS]
+    words_2 = words[2 * GROUP_BLOCKS : 3 * GROUP_BLOCKS]
+    words_3 = words[3 * GROUP_BLOCKS :]
+    for b in range(GROUP_BLOCKS):
+        counter = block + np.uint64(b)
+        c0, c1, c2, c3 = philox(counter & _LOW, counter >> _HALF, _ZERO, _ZERO, k0, k1)
+        words_0[b] = np.uint32(c0)
+        words_1[b] = np.uint32(c1)
+        words_2[b] = np.uint32(c2)
+        words_3[b] = np.uint32(c3)
+
+
+@njit(inline=True)
+def advance(state, elements, group):
+    """Take the groups for `elements`, `group` of them a group, off the stream; returns the first block number."""
+    first = state[BLOCK]
+    state[BLOCK] = first + np.uint64(((elements + group - 1) // group) * GROUP_BLOCKS)
+    return first
+
+
+# ------------------------------------------------------------------------------ words -> standard distributions
+#
+# Functions below fill `out` (float32 or float64) from the words of one group. A float64 takes two words, so a group
+# gives `per_group(out)` elements of a dtype.
+
+
+@njit(inline=True)
+def per_group(out):
+    """Elements of ``out``'s dtype that one group of words makes: 128 of up to 4 bytes, 64 of 8 bytes."""
+    return GROUP_WORDS if out.itemsize <= 4 else GROUP_WORDS // 2
+
+
+@njit
+def to_uniform(words, out):
+    """Uniform numbers on [0, 1): multiples of 2^-24 (float32) or 2^-53 (float64)."""
+    real = out.dtype.type
+    if out.itemsize == 4:
+        scale = real(2.0**-24)
+        for j in range(GROUP_WORDS):
+            out[j] = real(np.int32(words[j] >> 8)) * scale
+    else:
+        high = words[: GROUP_WORDS // 2]
+        low = words[GROUP_WORDS // 2 :]
+        upper, scale = real(2.0**26), real(2.0**-53)
+        for j in range(GROUP_WORDS // 2):
+            out[j] = (real(np.int32(high[j] >> 5)) * upper + real(np.int32(low[j] >> 6))) * scale
+
+
+@njit
+def to_positive(words, count, out):
+    """`count` uniform numbers on (0, 1] as arguments of a logarithm, from as many (float32) or twice as many words.
+
+    Near 0 they keep their full precision: the least is 2^-32 (float32) or 2^-54 (float64), so that exponential
+    numbers reach 22.2 or 37.4 and normal numbers 6.66 or 8.65.
+    """
+    real = out.dtype.type
+    half = real(0.5)
+    if out.itemsize == 4:
+        scale = real(2.0**-31)
+        for j in range(count):
+            out[j] = (real(np.int32(words[j] >> 1)) + half) * scale
+    else:
+        high = words[:count]
+        low = words[count : 2 * count]
+        upper, scale = real(2.0**26), real(2.0**-53)
+        for j in range(count):
+            out[j] = (real(np.int32(high[j] >> 5)) * upper + (real(np.int32(low[j] >> 6)) + half)) * scale
+
+
+@njit
+def to_exponential(words, out):
+    """Exponential numbers of mean 1: ``-log(u)``."""
+    count = per_group(out)
+    to_positive(words, count, out)
+    for j in range(count):
+        out[j] = -vmath.log(out[j])
+
+
+# Taylor's terms of sin(x pi/2) / x and cos(x pi/2) in x^2 on |x| <= 1/2, as far as half an ulp reaches.
+_SINE_32 = tuple(np.float32((-1) ** i * (math.pi / 2) ** (2 * i + 1) / math.factorial(2 * i + 1)) for i in range(5))
+_COSINE_32 = tuple(np.float32((-1) ** i * (math.pi / 2) ** (2 * i) / math.factorial(2 * i)) for i in range(5))
+_SINE_64 = tuple((-1) ** i * (math.pi / 2) ** (2 * i + 1) / math.factorial(2 * i + 1) for i in range(8))
+_COSINE_64 = tuple((-1) ** i * (math.pi / 2) ** (2 * i) / math.factorial(2 * i) for i in range(9))
+
+
+@njit(inline=True)
+def _quarter_float32(x):
+    """(sin, cos) of x quarter turns, |x| <= 1/2."""
+    s, c, z = _SINE_32, _COSINE_32, x * x
+    sine = (((s[4] * z + s[3]) * z + s[2]) * z + s[1]) * z + s[0]
+    cosine = (((c[4] * z + c[3]) * z + c[2]) * z + c[1]) * z + c[0]
+    return sine * x, cosine
+
+
+@njit(inline=True)
+def _quarter_float64(x):
+    """(sin, cos) of x quarter turns, |x| <= 1/2."""
+    s, c, z = _SINE_64, _COSINE_64, x * x
+    sine = ((((((s[7] * z + s[6]) * z + s[5]) * z + s[4]) * z + s[3]) * z + s[2]) * z + s[1]) * z + s[0]
+    cosine = (((((((c[8] * z + c[7]) * z + c[6]) * z + c[5]) * z + c[4]) * z + c[3]) * z + c[2]) * z + c[1]) * z + c[0]
+    return sine * x, cosine
+
+
+@njit
+def to_normal(words, out):
+    """Standard normal numbers in pairs (G. E. P. Box, M. E. Muller, 1958): a radius and a direction.
+
+    The direction is a point of the quarter circle about (1, 0), perhaps mirrored at the diagonal and at the origin by
+    two bits of their own, which makes the whole circle without a range reduction.
+    """
+    real = out.dtype.type
+    minus_two = real(-2)
+    pairs = per_group(out) // 2
+    to_positive(words, pairs, out)
+    first = out[:pairs]
+    second = out[pairs:]
+    signed = words.view(np.int32)[GROUP_WORDS // 2 :]
+    if out.itemsize == 4:
+        scale = real(2.0**-30)
+        for j in range(GROUP_WORDS // 2):
+            radius = vmath.sqrt(minus_two * vmath.log(first[j]))
+            bits = signed[j]
+            sine, cosine = _quarter_float32(np.float32(np.int32(bits >> 2)) * np.float32(scale))
+            radius = -radius if bits & 1 else radius
+            swap = (bits & 2) != 0
+            first[j] = radius * (sine if swap else cosine)
+            second[j] = radius * (cosine if swap else sine)
+    else:
+        upper, scale = real(2.0**22), real(2.0**-52)
+        low = signed[GROUP_WORDS // 4 :]
+        for j in range(GROUP_WORDS // 4):
+            radius = vmath.sqrt(minus_two * vmath.log(first[j]))
+            bits = signed[j]
+            angle = real(np.int32(bits >> 2)) * upper + real(np.int32((low[j] >> 10) & 0x3FFFFF))
+            sine, cosine = _quarter_float64(np.float64(angle * scale))
+            radius = -radius if bits & 1 else radius
+            swap = (bits & 2) != 0
+            first[j] = radius * (sine if swap else cosine)
+            second[j] = radius * (cosine if swap else sine)
