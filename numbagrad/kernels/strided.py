@@ -1,0 +1,371 @@
+"""Copies between a flat array and a strided view: broadcast, transpose, flip, slices, diagonals, concatenation.
+
+A strided view is described by a small int64 array ``[offset, shape..., strides...]``, strides counted in
+elements; a stride may be 0 (broadcast) or negative (flip). The kernels walk it plane by plane: the last axis
+times the axis whose stride is smallest, so that a transpose reads and writes whole cache lines.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numbagrad.kernels.kernel import kernel
+from numbagrad.native.compiler import njit
+
+_TILE = 16  # elements on a side of a transpose tile: 16 cache lines each way, well inside the first-level cache
+
+
+class Layout(NamedTuple):
+    """A strided view as the kernels take it; shared through a cache, so never write to `meta`."""
+
+    meta: np.ndarray[Any, Any]
+    ndim: int
+    count: int
+
+
+def collapse(shape: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Merge neighbouring axes that are one run of memory and drop axes of length 1.
+
+    Parameters
+    ----------
+    shape, strides : sequence of int
+        Lengths and steps (in elements) of a view; of equal length.
+
+    Returns
+    -------
+    (shape, strides) : tuple of tuple of int
+        The same elements in the same order with as few axes as possible, at least one.
+    """
+    if 0 in shape:
+        return (0,), (1,)
+    lengths: list[int] = []
+    steps: list[int] = []
+    for length, step in zip(shape, strides, strict=True):
+        if length == 1:
+            continue
+        if lengths and steps[-1] == length * step:
+            lengths[-1] *= length
+            steps[-1] = step
+        else:
+            lengths.append(length)
+            steps.append(step)
+    return (tuple(lengths), tuple(steps)) if lengths else ((1,), (1,))
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides in elements of a C-contiguous array of `shape`."""
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 2, -1, -1):
+        strides[axis] = strides[axis + 1] * shape[axis + 1]
+    return tuple(strides)
+
+
+@lru_cache(maxsize=4096)
+def layout(offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Layout:
+    """Build what `gather`, `scatter` and their kin take for the view of `shape` and `strides` at `offset`."""
+    lengths, steps = collapse(shape, strides)
+    count = 1
+    for length in lengths:
+        count *= length
+    return Layout(np.array([offset, *lengths, *steps], dtype=np.int64), len(lengths), count)
+
+
+# --------------------------------------------------------------------------------------------------- planes
+
+
+@njit
+def _row_axis(meta: Any, ndim: int) -> int:
+    """The axis that makes a plane with the last one: that of the smallest stride, -1 where there is only one."""
+    best = ndim - 2
+    if best >= 0:
+        smallest = abs(meta[2 * ndim])
+        for axis in range(ndim - 1):
+            step = abs(meta[1 + ndim + axis])
+            if 0 < step < smallest:
+                smallest = step
+                best = axis
+    return best
+
+
+@njit
+def _plane_start(meta: Any, ndim: int, row_axis: int, plane: int) -> tuple[int, int]:
+    """Where plane number `plane` begins: in the strided array, and in the contiguous one."""
+    strided = meta[0]
+    contiguous = 0
+    pitch = meta[ndim]
+    rest = plane
+    for back in range(ndim - 1):
+        axis = ndim - 2 - back
+        length = meta[1 + axis]
+        if axis != row_axis:
+            if rest > 0:
+                quotient = rest // length
+                index = rest - quotient * length
+                rest = quotient
+                strided += index * meta[1 + ndim + axis]
+                contiguous += index * pitch
+        pitch *= length
+    return strided, contiguous
+
+
+@njit
+def _plane_shape(meta: Any, ndim: int, row_axis: int) -> tuple[int, int, int, int, int]:
+    """Rows, columns, pitch of a row in the contiguous array, row and column stride in the strided one."""
+    columns = meta[ndim]
+    column_stride = meta[2 * ndim]
+    if row_axis < 0:
+        return 1, columns, columns, 0, column_stride
+    pitch = 1
+    for axis in range(row_axis + 1, ndim):
+        pitch *= meta[1 + axis]
+    return meta[1 + row_axis], columns, pitch, meta[1 + ndim + row_axis], column_stride
+
+
+@njit
+def _copy(x: Any, out: Any) -> None:
+    for i in range(out.size):
+        out[i] = x[i]
+
+
+@njit
+def _add(x: Any, out: Any) -> None:
+    for i in range(out.size):
+        out[i] += x[i]
+
+
+@njit
+def _fill(value: Any, out: Any) -> None:
+    for i in range(out.size):
+        out[i] = value
+
+
+@njit
+def _gather_plane(
+    x: Any, out: Any, start: int, first: int, rows: int, columns: int, pitch: int, row_stride: int, column_stride: int
+) -> None:
+    if column_stride == 1:
+        for row in range(rows):
+            source = start + row * row_stride
+            target = first + row * pitch
+            _copy(x[source : source + columns], out[target : target + columns])
+    elif column_stride == 0:
+        for row in range(rows):
+            target = first + row * pitch
+            _fill(x[start + row * row_stride], out[target : target + columns])
+    elif rows > 1 and 0 < abs(row_stride) < abs(column_stride):
+        for top in range(0, rows, _TILE):
+            height = min(_TILE, rows - top)
+            for left in range(0, columns, _TILE):
+                width = min(_TILE, columns - left)
+                corner = start + top * row_stride + left * column_stride
+                target = first + top * pitch + left
+                for row in range(height):
+                    line = out[target + row * pitch : target + row * pitch + width]
+                    base = corner + row * row_stride
+                    for column in range(width):
+                        line[column] = x[base + column * column_stride]
+    else:
+        for row in range(rows):
+            source = start + row * row_stride
+            target = first + row * pitch
+            line = out[target : target + columns]
+            for column in range(columns):
+                line[column] = x[source + column * column_stride]
+
+
+@njit
+def _scatter_plane(
+    x: Any, out: Any, start: int, first: int, rows: int, columns: int, pitch: int, row_stride: int, column_stride: int
+) -> None:
+    if column_stride == 1:
+        for row in range(rows):
+            target = start + row * row_stride
+            source = first + row * pitch
+            _copy(x[source : source + columns], out[target : target + columns])
+    elif rows > 1 and 0 < abs(row_stride) < abs(column_stride):
+        for top in range(0, rows, _TILE):
+            height = min(_TILE, rows - top)
+            for left in range(0, columns, _TILE):
+                width = min(_TILE, columns - left)
+                corner = start + top * row_stride + left * column_stride
+                source = first + top * pitch + left
+                for column in range(width):
+                    base = corner + column * column_stride
+                    for row in range(height):
+                        out[base + row * row_stride] = x[source + row * pitch + column]
+    else:
+        for row in range(rows):
+            target = start + row * row_stride
+            source = first + row * pitch
+            line = x[source : source + columns]
+            for column in range(columns):
+                out[target + column * column_stride] = line[column]
+
+
+@njit
+def _scatter_add_plane(
+    x: Any, out: Any, start: int, first: int, rows: int, columns: int, pitch: int, row_stride: int, column_stride: int
+) -> None:
+    if column_stride == 1:
+        for row in range(rows):
+            target = start + row * row_stride
+            source = first + row * pitch
+            _add(x[source : source + columns], out[target : target + columns])
+    elif rows > 1 and 0 < abs(row_stride) < abs(column_stride):
+        for top in range(0, rows, _TILE):
+            height = min(_TILE, rows - top)
+            for left in range(0, columns, _TILE):
+                width = min(_TILE, columns - left)
+                corner = start + top * row_stride + left * column_stride
+                source = first + top * pitch + left
+                for column in range(width):
+                    base = corner + column * column_stride
+                    for row in range(height):
+                        out[base + row * row_stride] += x[source + row * pitch + column]
+    else:
+        for row in range(rows):
+            target = start + row * row_stride
+            source = first + row * pitch
+            line = x[source : source + columns]
+            for column in range(columns):
+                out[target + column * column_stride] += line[column]
+
+
+# -------------------------------------------------------------------------------------------------- kernels
+
+
+@kernel("in out in size size")
+def gather(x: Any, out: Any, meta: Any, ndim: int, count: int) -> int:
+    """``out[k] = x[view[k]]``: read the view `meta` of `x` into `out`, `count` elements in C order."""
+    if count == 0:
+        return 0
+    row_axis = _row_axis(meta, ndim)
+    rows, columns, pitch, row_stride, column_stride = _plane_shape(meta, ndim, row_axis)
+    for plane in range(count // (rows * columns)):
+        start, first = _plane_start(meta, ndim, row_axis, plane)
+        _gather_plane(x, out, start, first, rows, columns, pitch, row_stride, column_stride)
+    return 0
+
+
+@kernel("in inout in size size")
+def scatter(x: Any, out: Any, meta: Any, ndim: int, count: int) -> int:
+    """``out[view[k]] = x[k]``: write `x` into the view `meta` of `out`; the rest of `out` stays."""
+    if count == 0:
+        return 0
+    row_axis = _row_axis(meta, ndim)
+    rows, columns, pitch, row_stride, column_stride = _plane_shape(meta, ndim, row_axis)
+    for plane in range(count // (rows * columns)):
+        start, first = _plane_start(meta, ndim, row_axis, plane)
+        _scatter_plane(x, out, start, first, rows, columns, pitch, row_stride, column_stride)
+    return 0
+
+
+@kernel("in inout in size size")
+def scatter_add(x: Any, out: Any, meta: Any, ndim: int, count: int) -> int:
+    """``out[view[k]] += x[k]``; elements that the view names more than once gather every term."""
+    if count == 0:
+        return 0
+    row_axis = _row_axis(meta, ndim)
+    rows, columns, pitch, row_stride, column_stride = _plane_shape(meta, ndim, row_axis)
+    for plane in range(count // (rows * columns)):
+        start, first = _plane_start(meta, ndim, row_axis, plane)
+        _scatter_add_plane(x, out, start, first, rows, columns, pitch, row_stride, column_stride)
+    return 0
+
+
+@kernel("in inout in size size")
+def fill_strided(value: Any, out: Any, meta: Any, ndim: int, count: int) -> int:
+    """``out[view[k]] = value[0]``: write one value into the whole view `meta` of `out`."""
+    if count == 0:
+        return 0
+    row_axis = _row_axis(meta, ndim)
+    rows, columns, _, row_stride, column_stride = _plane_shape(meta, ndim, row_axis)
+    for plane in range(count // (rows * columns)):
+        start, _ = _plane_start(meta, ndim, row_axis, plane)
+        for row in range(rows):
+            target = start + row * row_stride
+            if column_stride == 1:
+                _fill(value[0], out[target : target + columns])
+            else:
+                for column in range(columns):
+                    out[target + column * column_stride] = value[0]
+    return 0
+
+
+@kernel("in out size")
+def copy(x: Any, out: Any, n: int) -> int:
+    """``out = x``, `n` elements of one dtype."""
+    for i in range(n):
+        out[i] = x[i]
+    return 0
+
+
+@kernel("scalar out size")
+def fill(value: Any, out: Any, n: int) -> int:
+    """``out = value``, a number converted to the dtype of `out`."""
+    typed = out.dtype.type(value)
+    for i in range(n):
+        out[i] = typed
+    return 0
+
+
+@kernel("in inout size")
+def add_into(x: Any, out: Any, n: int) -> int:
+    """``out += x``, `n` elements."""
+    for i in range(n):
+        out[i] += x[i]
+    return 0
+
+
+@kernel("in inout scalar size")
+def scale_into(x: Any, out: Any, factor: Any, n: int) -> int:
+    """``out += factor * x``, `n` elements; the factor is converted to the dtype of `out`."""
+    typed = out.dtype.type(factor)
+    for i in range(n):
+        out[i] += typed * x[i]
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------- parts of an axis
+
+
+@kernel("in inout size size size size size")
+def insert(x: Any, out: Any, outer: int, length: int, total: int, start: int, inner: int) -> int:
+    """Copy `x` (outer, length, inner) to ``out[:, start : start + length]``, `out` being (outer, total, inner)."""
+    run = length * inner
+    for o in range(outer):
+        target = (o * total + start) * inner
+        _copy(x[o * run : (o + 1) * run], out[target : target + run])
+    return 0
+
+
+@kernel("in out size size size size size")
+def extract(x: Any, out: Any, outer: int, length: int, total: int, start: int, inner: int) -> int:
+    """Copy ``x[:, start : start + length]``, `x` being (outer, total, inner), to `out` (outer, length, inner)."""
+    run = length * inner
+    for o in range(outer):
+        source = (o * total + start) * inner
+        _copy(x[source : source + run], out[o * run : (o + 1) * run])
+    return 0
+
+
+@kernel("in inout size size size size size")
+def insert_add(x: Any, out: Any, outer: int, length: int, total: int, start: int, inner: int) -> int:
+    """Add `x` (outer, length, inner) to ``out[:, start : start + length]``, `out` being (outer, total, inner)."""
+    run = length * inner
+    for o in range(outer):
+        target = (o * total + start) * inner
+        _add(x[o * run : (o + 1) * run], out[target : target + run])
+    return 0
+
+
+@kernel("in inout size size size size size")
+def extract_add(x: Any, out: Any, outer: int, length: int, total: int, start: int, inner: int) -> int:
+    """Add ``x[:, start : start + length]``, `x` being (outer, total, inner), to `out` (outer, length, inner)."""
+    run = length * inner
+    for o in range(outer):
+        source = (o * total + start) * inner
+        _add(x[source : source + run], out[o * run : (o + 1) * run])
+    return 0
