@@ -1,42 +1,86 @@
 """Matrix products as kernels; every matrix is flat and row-major.
 
 The flags `ta` and `tb` are ints (0 or 1; a bool would be compiled once more): 1 says that the array holds the
-transpose of what is multiplied. Any number dtype; float32 and float64 go to BLAS.
+transpose of what is multiplied. float32 and float64 go to BLAS; integers have kernels of their own.
 """
 
 from typing import Any
 
+from numbagrad.errors import MXNetError
 from numbagrad.kernels.kernel import kernel
 from numbagrad.native import blas
+from numbagrad.native.compiler import njit
+
+TOO_LARGE = {1: (MXNetError, "gemm: a matrix has more than 2147483647 rows or columns, more than BLAS can count")}
 
 
-@kernel("in in out size size size static static scalar")
+@kernel("in in out size size size static static scalar", failures=TOO_LARGE)
 def gemm(a: Any, b: Any, c: Any, m: int, n: int, k: int, ta: int, tb: int, alpha: float) -> int:
-    """C (m, n) = alpha op(A) op(B), op(A) being (m, k) and op(B) (k, n)."""
-    blas.gemm(ta, tb, m, n, k, alpha, a, b, 0, c)
+    """C (m, n) = alpha op(A) op(B), op(A) being (m, k) and op(B) (k, n); float32 or float64."""
+    if not blas.fits(m, n, k):
+        return 1
+    blas.gemm(ta, tb, m, n, k, a.dtype.type(alpha), a, b, a.dtype.type(0), c)
     return 0
 
 
-@kernel("in in inout size size size static static scalar")
+@kernel("in in inout size size size static static scalar", failures=TOO_LARGE)
 def gemm_into(a: Any, b: Any, c: Any, m: int, n: int, k: int, ta: int, tb: int, alpha: float) -> int:
-    """C (m, n) += alpha op(A) op(B)."""
-    blas.gemm(ta, tb, m, n, k, alpha, a, b, 1, c)
+    """C (m, n) += alpha op(A) op(B); float32 or float64."""
+    if not blas.fits(m, n, k):
+        return 1
+    blas.gemm(ta, tb, m, n, k, a.dtype.type(alpha), a, b, a.dtype.type(1), c)
     return 0
+
+
+@njit
+def _each(batch: int, m: int, n: int, k: int, ta: int, tb: int, a: Any, b: Any, beta: Any, c: Any) -> None:
+    for i in range(batch):
+        left = a[i * m * k : (i + 1) * m * k]
+        right = b[i * k * n : (i + 1) * k * n]
+        blas.gemm(ta, tb, m, n, k, a.dtype.type(1), left, right, beta, c[i * m * n : (i + 1) * m * n])
+
+
+@kernel("in in out size size size size static static", failures=TOO_LARGE)
+def batch_gemm(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: int, tb: int) -> int:
+    """C[i] = op(A[i]) op(B[i]) for `batch` matrices that follow each other in a, b and c."""
+    if not blas.fits(m, n, k):
+        return 1
+    _each(batch, m, n, k, ta, tb, a, b, a.dtype.type(0), c)
+    return 0
+
+
+@kernel("in in inout size size size size static static", failures=TOO_LARGE)
+def batch_gemm_into(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: int, tb: int) -> int:
+    """C[i] += op(A[i]) op(B[i]) for `batch` matrices that follow each other in a, b and c."""
+    if not blas.fits(m, n, k):
+        return 1
+    _each(batch, m, n, k, ta, tb, a, b, a.dtype.type(1), c)
+    return 0
+
+
+@njit
+def _integer_product(batch: int, m: int, n: int, k: int, ta: int, tb: int, a: Any, b: Any, c: Any) -> None:
+    step_i, step_p = (1, m) if ta else (k, 1)
+    step_q, step_j = (1, k) if tb else (n, 1)
+    for i in range(batch * m):
+        start = (i // m) * m * k + (i % m) * step_i
+        for p in range(k):
+            factor = a[start + p * step_p]
+            other = (i // m) * k * n + p * step_q
+            for j in range(n):
+                c[i * n + j] += factor * b[other + j * step_j]
 
 
 @kernel("in in out size size size size static static")
-def batch_gemm(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: int, tb: int) -> int:
-    """C[i] = op(A[i]) op(B[i]) for `batch` matrices that follow each other in a, b and c."""
-    for i in range(batch):
-        left, right, out = a[i * m * k : (i + 1) * m * k], b[i * k * n : (i + 1) * k * n], c[i * m * n : (i + 1) * m * n]
-        blas.gemm(ta, tb, m, n, k, 1, left, right, 0, out)
+def integer_gemm(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: int, tb: int) -> int:
+    """C[i] = op(A[i]) op(B[i]) for integers, wrapping as NumPy's do."""
+    c[: batch * m * n] = 0
+    _integer_product(batch, m, n, k, ta, tb, a, b, c)
     return 0
 
 
 @kernel("in in inout size size size size static static")
-def batch_gemm_into(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: int, tb: int) -> int:
-    """C[i] += op(A[i]) op(B[i]) for `batch` matrices that follow each other in a, b and c."""
-    for i in range(batch):
-        left, right, out = a[i * m * k : (i + 1) * m * k], b[i * k * n : (i + 1) * k * n], c[i * m * n : (i + 1) * m * n]
-        blas.gemm(ta, tb, m, n, k, 1, left, right, 1, out)
+def integer_gemm_into(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: int, tb: int) -> int:
+    """C[i] += op(A[i]) op(B[i]) for integers, wrapping as NumPy's do."""
+    _integer_product(batch, m, n, k, ta, tb, a, b, c)
     return 0

@@ -53,18 +53,15 @@ def _int32(builder: Any, value: Any) -> Any:
     return cgutils.alloca_once_value(builder, builder.trunc(value, ir.IntType(32)))
 
 
-def _of_one_dtype(*arrays: Any) -> bool:
-    """Whether all are contiguous arrays of one dtype."""
+def _matrices_known(*arrays: Any) -> bool:
+    """Whether all are contiguous arrays of one dtype that BLAS has."""
     return all(
-        isinstance(array, types.Array) and array.layout == "C" and array.dtype == arrays[0].dtype for array in arrays
+        isinstance(array, types.Array)
+        and array.layout == "C"
+        and ("gemm", array.dtype) in _SYMBOLS
+        and array.dtype == arrays[0].dtype
+        for array in arrays
     )
-
-
-@intrinsic(lambda a: a.dtype in (np.float32, np.float64))
-def has_blas(typing_context, a):  # type: ignore[no-untyped-def]
-    """Whether BLAS knows the dtype of `a`: a constant of the compiled code."""
-    known = ("gemm", a.dtype) in _SYMBOLS
-    return types.boolean(a), lambda context, builder, signature, arguments: ir.IntType(1)(int(known))
 
 
 def _gemm_twin(ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, beta: Any, c: Any) -> None:
@@ -77,14 +74,12 @@ def _gemm_twin(ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: Any, b: 
 @intrinsic(_gemm_twin)
 def _blas_gemm(typing_context, ta, tb, m, n, k, alpha, a, b, beta, c):  # type: ignore[no-untyped-def]
     """Row-major gemm is the column-major one of the transposed product: C' = op(B)' op(A)'."""
-    if not _of_one_dtype(a, b, c):
+    if not _matrices_known(a, b, c):
         return None
     size = types.int64
     signature = types.void(types.boolean, types.boolean, size, size, size, a.dtype, a, b, a.dtype, c)
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        if ("gemm", signature.args[5]) not in _SYMBOLS:
-            return context.get_dummy_value()  # the caller asks has_blas; this branch is never reached
         ta, tb, m, n, k, alpha, a, b, beta, c = arguments
         a, b, c = (
             make_array(kind)(context, builder, value).data
@@ -112,14 +107,12 @@ def _gemv_twin(ta: int, m: int, n: int, alpha: Any, a: Any, x: Any, beta: Any, y
 @intrinsic(_gemv_twin)
 def _blas_gemv(typing_context, ta, m, n, alpha, a, x, beta, y):  # type: ignore[no-untyped-def]
     """A row-major matrix is a transposed column-major one."""
-    if not _of_one_dtype(a, x, y):
+    if not _matrices_known(a, x, y):
         return None
     size = types.int64
     signature = types.void(types.boolean, size, size, a.dtype, a, x, a.dtype, y)
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        if ("gemv", signature.args[3]) not in _SYMBOLS:
-            return context.get_dummy_value()
         ta, m, n, alpha, a, x, beta, y = arguments
         a, x, y = (
             make_array(kind)(context, builder, value).data
@@ -162,14 +155,6 @@ def _add_scaled(alpha: Any, b: Any, c: Any) -> None:
 
 
 @njit
-def _transpose(n: int, k: int, b: Any, into: Any) -> None:
-    """The (k, n) transpose of the (n, k) matrix b."""
-    for p in range(k):
-        for j in range(n):
-            into[p * n + j] = b[j * k + p]
-
-
-@njit
 def _dots(m: int, n: int, k: int, alpha: Any, a: Any, b: Any, c: Any) -> None:
     """C += alpha A B' by rows of A (m, k) and B (n, k)."""
     for i in range(m):
@@ -188,87 +173,58 @@ def _rows(m: int, n: int, k: int, step_i: int, step_p: int, alpha: Any, a: Any, 
 
 
 @njit
-def _own_loops(ta: bool, tb: bool, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, c: Any) -> None:
-    """C += alpha op(A) op(B) for any dtype and size."""
-    step_i = 1 if ta else k
-    step_p = m if ta else 1
-    if not tb:
-        _rows(m, n, k, step_i, step_p, alpha, a, b, c)
-    elif not ta:
-        _dots(m, n, k, alpha, a, b, c)
-    else:
-        straight = np.empty(k * n, b.dtype)
-        _transpose(n, k, b, straight)
-        _rows(m, n, k, step_i, step_p, alpha, a, straight, c)
+def fits(m: int, n: int, k: int) -> bool:
+    """Whether BLAS, which counts in int32, can be asked for this product."""
+    return m <= _INT32_MAX and n <= _INT32_MAX and k <= _INT32_MAX
 
 
 @njit
-def gemv(ta: bool, m: int, n: int, alpha: Any, a: Any, x: Any, beta: Any, y: Any) -> None:
+def gemv(ta: int, m: int, n: int, alpha: Any, a: Any, x: Any, beta: Any, y: Any) -> None:
     """y = alpha op(A) x + beta y; op(A) is (m, n), all flat and row-major, float32 or float64.
 
     Parameters
     ----------
-    ta : bool
-        Whether `a` holds the transpose, (n, m).
+    ta : int
+        1 if `a` holds the transpose, (n, m), else 0.
     m, n : int
-        Sizes of y and of x.
-    alpha, beta : number
-        Taken in the dtype of `a`; y is not read for beta 0.
+        Sizes of y and of x; the caller has asked :func:`fits`.
+    alpha, beta : number of the dtype of the arrays
+        What `y` holds is not read for beta 0.
     """
-    ta = ta != 0
     out = y[:m]
-    _scale(a.dtype.type(beta), out)
-    if m == 0 or n == 0:
-        return
-    if (not ta and m * n <= _SMALL) or m > _INT32_MAX or n > _INT32_MAX:
-        _own_loops(ta, not ta, m, 1, n, a.dtype.type(alpha), a, x, out)
-    else:
-        _blas_gemv(ta, m, n, a.dtype.type(alpha), a, x, a.dtype.type(1), out)
+    _scale(beta, out)
+    if m > 0 and n > 0:
+        _blas_gemv(ta != 0, m, n, alpha, a, x, a.dtype.type(1), out)
 
 
 @njit
-def gemm(ta: bool, tb: bool, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, beta: Any, c: Any) -> None:
-    """C = alpha op(A) op(B) + beta C, all flat and row-major, of one dtype.
-
-    BLAS for float32 and float64, our own loops for other dtypes, for small products with few rows or columns, and for
-    sizes that are no int32.
+def gemm(ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, beta: Any, c: Any) -> None:
+    """C = alpha op(A) op(B) + beta C, all flat and row-major, float32 or float64.
 
     Parameters
     ----------
-    ta, tb : bool
-        Whether `a` holds the transpose (k, m), and `b` the transpose (n, k).
+    ta, tb : int
+        1 if `a` holds the transpose (k, m), and if `b` holds the transpose (n, k), else 0.
     m, n, k : int
-        op(A) is (m, k), op(B) is (k, n), C is (m, n). With k 0 the product is 0.
-    alpha, beta : number
-        Taken in the dtype of `a`; what `c` holds is not read for beta 0.
-    a, b, c : 1-D arrays
+        op(A) is (m, k), op(B) is (k, n), C is (m, n); the caller has asked :func:`fits`. With k 0 the product is 0.
+    alpha, beta : number of the dtype of the arrays
+        What `c` holds is not read for beta 0.
+    a, b, c : 1-D arrays of one dtype
         At least as long as the matrices; pass slices for matrices that start elsewhere. `c` overlaps neither.
     """
-    alpha = a.dtype.type(alpha)
-    beta = a.dtype.type(beta)
-    ta = ta != 0
-    tb = tb != 0
     out = c[: m * n]
-    if m == 0 or n == 0 or k == 0:
+    small = (m <= _FEW or n <= _FEW or k == 1) and m * n * k <= _SMALL
+    by_dots = small and ta == 0 and (tb != 0 or n == 1) and k > 1
+    by_rows = small and (tb == 0 or k == 1) and (m <= _FEW or k == 1)
+    vector = m == 1 or n == 1
+    if by_dots or by_rows or vector or k == 0:
         _scale(beta, out)
-        return
-    if not has_blas(a) or m > _INT32_MAX or n > _INT32_MAX or k > _INT32_MAX:
-        _scale(beta, out)
-        _own_loops(ta, tb, m, n, k, alpha, a, b, out)
-    elif n == 1 and not (ta and m == 1):
-        gemv(ta, m, k, alpha, a, b, beta, out)
-    elif m == 1:
-        gemv(not tb, n, k, alpha, b, a, beta, out)
-    elif m * n * k <= _SMALL and (n <= _FEW and not ta) and tb:
-        _scale(beta, out)
-        _dots(m, n, k, alpha, a, b, out)
-    elif m * n * k <= _SMALL and n <= _FEW and not ta:
-        _scale(beta, out)
-        straight = np.empty(k * n, b.dtype)
-        _transpose(k, n, b, straight)
-        _dots(m, n, k, alpha, a, straight, out)
-    elif m * n * k <= _SMALL and (k == 1 or m <= _FEW) and not tb:
-        _scale(beta, out)
-        _rows(m, n, k, 1 if ta else k, m if ta else 1, alpha, a, b, out)
-    else:
-        _blas_gemm(ta, tb, m, n, k, alpha, a, b, beta, out)
+        if by_dots:
+            _dots(m, n, k, alpha, a, b, out)
+        elif by_rows:
+            _rows(m, n, k, 1 if ta else k, m if ta else 1, alpha, a, b, out)
+        elif k > 0 and m > 0 and n > 0:
+            rows, turned, matrix, x = (m, ta != 0, a, b) if n == 1 else (n, tb == 0, b, a)
+            _blas_gemv(turned, rows, k, alpha, matrix, x, a.dtype.type(1), out)
+    elif m > 0:
+        _blas_gemm(ta != 0, tb != 0, m, n, k, alpha, a, b, beta, out)
