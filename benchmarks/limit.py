@@ -1,0 +1,214 @@
+"""The limit: a whole training step fused by hand into one njit function.
+
+What a compiler of training steps can hope for on this machine. Plain SGD is folded into the weight-gradient gemm
+(alpha = -rate, beta = 1), so weight gradients never exist; bias and ReLU share a loop, and so do the ReLU mask and the
+bias update; nothing is allocated; one call takes a table of addresses and a table of sizes.
+"""
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba import carray, njit, types
+from numba.core import cgutils
+from numba.extending import get_cython_function_address, intrinsic
+
+from benchmarks.workloads import LEARNING_RATE, WORKLOADS, data
+
+F, I = np.float32, np.int32  # noqa: E741 - numbers of one letter keep typed formulas readable
+FLAGS = {"fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy", "nogil": True}
+llvm.add_symbol("benchmarks_sgemm", get_cython_function_address("scipy.linalg.cython_blas", "sgemm"))
+
+
+def _pointer(dtype):
+    @intrinsic
+    def pointer(typing, address):
+        signature = types.CPointer(dtype)(types.int64)
+        return signature, lambda context, builder, signature, arguments: builder.inttoptr(
+            arguments[0], context.get_value_type(signature.return_type)
+        )
+
+    return pointer
+
+
+floats, integers = _pointer(types.float32), _pointer(types.int64)
+
+
+@intrinsic
+def _float_of_bits(typing, bits):
+    return types.float32(types.int32), lambda context, builder, signature, arguments: builder.bitcast(
+        arguments[0], ir.FloatType()
+    )
+
+
+@intrinsic
+def _sgemm(typing, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
+    pointer, size, real, flag = types.CPointer(types.float32), types.int32, types.float32, types.boolean
+    signature = types.void(flag, flag, size, size, size, real, pointer, size, pointer, size, real, pointer, size)
+
+    def generate(context, builder, signature, arguments):
+        ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc = arguments
+        letter = ir.IntType(8)
+
+        def by_reference(value):
+            return cgutils.alloca_once_value(builder, value)
+
+        def transposed(flag):
+            yes, no = ir.Constant(letter, ord("T")), ir.Constant(letter, ord("N"))
+            return by_reference(builder.select(cgutils.is_not_null(builder, flag), yes, no))
+
+        sizes = [by_reference(value) for value in (m, n, k)]
+        operands = [a, by_reference(lda), b, by_reference(ldb), by_reference(beta), c, by_reference(ldc)]
+        call = [transposed(ta), transposed(tb), *sizes, by_reference(alpha), *operands]
+        kind = ir.FunctionType(ir.VoidType(), [value.type for value in call])
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, "benchmarks_sgemm"), call)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@njit(**FLAGS)
+def gemm(ta, tb, m, n, k, alpha, a, b, beta, c):
+    """C (m, n) = alpha op(A) op(B) + beta C, row-major, on addresses: to BLAS the transposed product."""
+    lda, ldb = m if ta else k, k if tb else n
+    _sgemm(tb, ta, I(n), I(m), I(k), alpha, floats(b), I(ldb), floats(a), I(lda), beta, floats(c), I(n))
+
+
+@njit(inline="always", **FLAGS)
+def exp_of_negative(x):
+    """exp(x) for x <= 0 without a branch, so that loops over it become vector code.
+
+    x = n ln 2 + r with ln 2 split in two; degree-6 polynomial in r, our own minimax fit (0.05 ulp before rounding).
+    """
+    x = max(x, F(-87))
+    n = np.floor(x * F(1.4426950408889634) + F(0.5))
+    r = x - n * F(0.693359375) + n * F(2.12194440e-4)
+    p = F(0.0013814539415761828)
+    p = p * r + F(0.00836874544620514)
+    p = p * r + F(0.04166838899254799)
+    p = p * r + F(0.1666652113199234)
+    p = p * r + F(0.4999999403953552)
+    return (p * r * r + r + F(1)) * _float_of_bits((I(n) + I(127)) << I(23))
+
+
+@njit(**FLAGS)
+def bias_relu(h, b, rows, units):
+    """H = max(H + b, 0)."""
+    h, b = carray(floats(h), (rows, units)), carray(floats(b), (units,))
+    for i in range(rows):
+        for j in range(units):
+            h[i, j] = max(h[i, j] + b[j], F(0))
+
+
+@njit(**FLAGS)
+def mask_and_update_bias(g, h, b, rows, units, rate):
+    """G = G where H > 0 else 0; b -= rate * column sums of G."""
+    g, h, b = carray(floats(g), (rows, units)), carray(floats(h), (rows, units)), carray(floats(b), (units,))
+    for i in range(rows):
+        for j in range(units):
+            v = g[i, j] if h[i, j] > F(0) else F(0)
+            g[i, j] = v
+            b[j] -= rate * v
+
+
+@njit(**FLAGS)
+def update_bias(g, b, rows, units, rate):
+    """Add -rate * (column sums of G) to b."""
+    g, b = carray(floats(g), (rows, units)), carray(floats(b), (units,))
+    for i in range(rows):
+        for j in range(units):
+            b[j] -= rate * g[i, j]
+
+
+@njit(**FLAGS)
+def softmax_cross_entropy(h, b, y, g, rows, units):
+    """Mean loss of the logits H + b against classes y; its gradient into G."""
+    h, b, g = carray(floats(h), (rows, units)), carray(floats(b), (units,)), carray(floats(g), (rows, units))
+    y = carray(integers(y), (rows,))
+    loss, share = F(0), F(1) / F(rows)
+    for i in range(rows):
+        top = F(-np.inf)
+        for j in range(units):
+            v = h[i, j] + b[j]
+            h[i, j] = v
+            top = max(top, v)
+        total = F(0)
+        for j in range(units):
+            e = exp_of_negative(h[i, j] - top)
+            g[i, j] = e
+            total += e
+        loss += np.log(total) - (h[i, y[i]] - top)
+        scale = share / total
+        for j in range(units):
+            g[i, j] *= scale
+        g[i, y[i]] -= share
+    return loss * share
+
+
+@njit(**FLAGS)
+def sigmoid_cross_entropy(h, b, y, g, rows):
+    """Mean loss of the single logits H + b against labels 0 or 1; its gradient into G."""
+    h, b, g, y = (
+        carray(floats(h), (rows,)),
+        carray(floats(b), (1,)),
+        carray(floats(g), (rows,)),
+        carray(integers(y), (rows,)),
+    )
+    loss, share, shift = F(0), F(1) / F(rows), b[0]
+    for i in range(rows):
+        x, z = h[i] + shift, F(y[i])
+        e = exp_of_negative(-abs(x))
+        p = F(1) / (F(1) + e)
+        g[i] = ((e * p if x < F(0) else p) - z) * share
+        loss += max(x, F(0)) - x * z - np.log(p)
+    return loss * share
+
+
+@njit(**FLAGS)
+def step(table, sizes, rate, binary):
+    """One step; `table` holds x, then W, b, H, G of each layer, then y; `sizes` the batch and the widths."""
+    rows, layers = sizes[0], sizes.size - 2
+    below = table[0]
+    for layer in range(layers):
+        inputs, units = sizes[layer + 1], sizes[layer + 2]
+        w, b, h = table[4 * layer + 1], table[4 * layer + 2], table[4 * layer + 3]
+        gemm(False, True, rows, units, inputs, F(1), below, w, F(0), h)
+        if layer < layers - 1:
+            bias_relu(h, b, rows, units)
+        below = h
+    b, h, g, y = table[4 * layers - 2], table[4 * layers - 1], table[4 * layers], table[4 * layers + 1]
+    units = sizes[layers + 1]
+    if binary:
+        loss = sigmoid_cross_entropy(h, b, y, g, rows)
+    else:
+        loss = softmax_cross_entropy(h, b, y, g, rows, units)
+    update_bias(g, b, rows, units, rate)
+    for layer in range(layers - 1, -1, -1):
+        inputs, units = sizes[layer + 1], sizes[layer + 2]
+        w, g = table[4 * layer + 1], table[4 * layer + 4]
+        if layer:
+            b, below, back = table[4 * layer - 2], table[4 * layer - 1], table[4 * layer]
+            gemm(False, False, rows, inputs, units, F(1), g, w, F(0), back)
+            mask_and_update_bias(back, below, b, rows, inputs, rate)
+        else:
+            below = table[0]
+        gemm(True, False, units, inputs, rows, -rate, g, below, F(1), w)
+    return loss
+
+
+def build(name):
+    """The step of workload `name` as a function without arguments that returns the loss."""
+    workload = WORKLOADS[name]
+    x, y, weights, biases = data(name)
+    arrays = [x]
+    for w, b in zip(weights, biases):
+        h = np.zeros((workload.batch, b.size), F)
+        arrays += [np.ascontiguousarray(w.T), b, h, np.zeros_like(h)]
+    arrays.append(y)
+    table = np.array([array.ctypes.data for array in arrays], np.int64)
+    sizes = np.array([workload.batch, *workload.widths], np.int64)
+    rate, binary = F(LEARNING_RATE), workload.loss == "bce"
+
+    def run(_alive=arrays):
+        return step(table, sizes, rate, binary)
+
+    return run

@@ -1,0 +1,75 @@
+"""Who is compared: each system builds the step of a workload, and says whether it can run in this interpreter."""
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+
+def _nothing():
+    """Wait for nothing: the system has finished when its step returns."""
+
+
+def _wait_for_mxnet():
+    importlib.import_module("mxnet").nd.waitall()
+
+
+class System(NamedTuple):
+    """One row of the table; `wait` returns when all steps are done, for systems that only queue them."""
+
+    title: str
+    module: str
+    build: Callable
+    wait: Callable = _nothing
+
+
+def _from(module, function):
+    """`function` of `module`, imported when it is first called: a peer must not slow the others down."""
+
+    def build(name):
+        return getattr(importlib.import_module(module), function)(name)
+
+    return build
+
+
+def _gluon(module, compiled=False):
+    def build(name):
+        from benchmarks import gluon_program
+
+        return gluon_program.build(importlib.import_module(module), name, compiled)
+
+    return build
+
+
+SYSTEMS = {
+    "limit": System("limit (fused by hand)", "numba", _from("benchmarks.limit", "build")),
+    "numpy": System("NumPy by hand", "numpy", _from("benchmarks.numpy_by_hand", "build")),
+    "eager": System("numbagrad, eager", "numbagrad", _gluon("numbagrad")),
+    "jit": System("numbagrad, jit", "numbagrad", _gluon("numbagrad", compiled=True)),
+    "torch": System("PyTorch, eager", "torch", _from("benchmarks.peers", "torch_eager")),
+    "jax": System("JAX, jit of the step", "jax", _from("benchmarks.peers", "jax_jit")),
+    "mxnet": System("MXNet, gluon", "mxnet", _gluon("mxnet"), _wait_for_mxnet),
+}
+
+
+def missing(key):
+    """Why system `key` cannot run in this interpreter, or None."""
+    module = SYSTEMS[key].module
+    if importlib.util.find_spec(module) is None:
+        return f"{module} is not installed"
+    if key == "eager" and importlib.util.find_spec("numbagrad.gluon") is None:
+        return "numbagrad has no gluon yet"
+    if key == "jit" and not hasattr(importlib.import_module("numbagrad"), "jit"):
+        return "numbagrad has no jit yet"
+    return None
+
+
+def value(loss):
+    """The mean loss as a float, whatever array type `loss` is."""
+    if hasattr(loss, "asnumpy"):
+        loss = loss.asnumpy()
+    elif hasattr(loss, "detach"):
+        loss = loss.detach()
+    return float(np.asarray(loss).mean())
