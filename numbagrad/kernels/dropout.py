@@ -12,7 +12,7 @@ _RATE = {1: (MXNetError, "dropout: the rate p must lie between 0 and 1")}
 
 @njit
 def _draw(state, mask, n, p):
-    """mask = 1 with probability 1 - p, to within 2^-32, else 0."""
+    """Write 1 with probability 1 - p, to within 2^-32, else 0."""
     words = np.empty(rng.GROUP_WORDS, np.uint32)
     block = rng.advance(state, n, rng.GROUP_WORDS)
     kept = np.uint64(np.rint((1.0 - p) * 4294967296.0))  # of the 2^32 words
@@ -31,7 +31,7 @@ def _draw(state, mask, n, p):
 
 @njit
 def _apply(x, mask, y, n, p):
-    """y = x / (1 - p) where the mask is 1, else 0, also where x is not finite."""
+    """Write x / (1 - p) where the mask is 1, else 0, also where x is not finite."""
     real = y.dtype.type
     zero = real(0)
     scale = real(1.0 / (1.0 - p)) if p < 1.0 else zero
@@ -42,7 +42,7 @@ def _apply(x, mask, y, n, p):
 
 @kernel("inout in out out size scalar", failures=_RATE)
 def dropout(state, x, y, mask, n, p):
-    """y = x keep / (1 - p), `keep` being 1 with probability 1 - p and saved as uint8; p = 1 gives zeros."""
+    """Set y = x keep / (1 - p), `keep` being 1 with probability 1 - p and saved as uint8; p = 1 gives zeros."""
     if not (p >= 0.0 and p <= 1.0):
         return 1
     _draw(state, mask, n, p)
@@ -52,7 +52,7 @@ def dropout(state, x, y, mask, n, p):
 
 @kernel("in in out size scalar", failures=_RATE)
 def dropout_vjp(g, mask, dx, n, p):
-    """dx = g keep / (1 - p), with the mask of the forward."""
+    """Set dx = g keep / (1 - p), with the mask of the forward."""
     if not (p >= 0.0 and p <= 1.0):
         return 1
     _apply(g, mask, dx, n, p)
@@ -61,7 +61,7 @@ def dropout_vjp(g, mask, dx, n, p):
 
 @kernel("inout out size scalar", failures=_RATE)
 def dropout_mask(state, mask, n, p):
-    """mask = 1 with probability 1 - p, else 0 (any dtype): for dropout that shares a small mask along axes."""
+    """Write 1 with probability 1 - p, else 0, in any dtype: for dropout that shares a small mask along axes."""
     if not (p >= 0.0 and p <= 1.0):
         return 1
     _draw(state, mask, n, p)

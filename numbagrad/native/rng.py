@@ -36,6 +36,7 @@ _WEYL_0 = np.uint64(0x9E3779B9)  # golden ratio
 _WEYL_1 = np.uint64(0xBB67AE85)  # sqrt(3) - 1
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
+_SIX = np.uint64(6)
 
 KEY, BLOCK = 0, 1  # of a state
 
@@ -138,6 +139,40 @@ def advance(state, elements, group):
     first = state[BLOCK]
     state[BLOCK] = first + np.uint64(((elements + group - 1) // group) * GROUP_BLOCKS)
     return first
+
+
+@njit
+def bounded(word, count, key, block, lane):
+    """A number on [0, count), count <= 2^32, each as likely, from a 32-bit `word` and, seldom, further attempts.
+
+    Multiply and shift, refusing low products below ``2^32 % count`` (D. Lemire, "Fast random integer generation in
+    an interval", 2019). `block` and `lane` say where `word` came from; all are uint64.
+    """
+    product = word * count
+    if (product & _LOW) < count:
+        unfit = (_LOW + _ONE) % count
+        attempt = _ONE
+        while (product & _LOW) < unfit:
+            product = draw_block(key, block, attempt, lane)[0] * count
+            attempt += _ONE
+    return product >> _HALF
+
+
+@njit
+def multiply_wide(a, b):
+    """(upper, lower) half of the 128-bit product of two uint64."""
+    low = (a & _LOW) * (b & _LOW)
+    cross_0 = (a & _LOW) * (b >> _HALF)
+    cross_1 = (a >> _HALF) * (b & _LOW)
+    middle = (low >> _HALF) + (cross_0 & _LOW) + (cross_1 & _LOW)
+    high = (a >> _HALF) * (b >> _HALF) + (cross_0 >> _HALF) + (cross_1 >> _HALF) + (middle >> _HALF)
+    return high, ((middle & _LOW) << _HALF) | (low & _LOW)
+
+
+@njit(inline=True)
+def open_unit(high, low):
+    """A float64 strictly between 0 and 1, of 52 bits, from two 32-bit words in uint64."""
+    return (np.float64(high >> _SIX) * 67108864.0 + np.float64(low >> _SIX) + 0.5) * 2.0**-52
 
 
 # ------------------------------------------------------------------------------ words -> standard distributions
