@@ -148,6 +148,7 @@ def _feed(feed: Any, value: Any, seen: set[int]) -> None:
         for cell in value.__closure__ or ():
             _feed(feed, cell.cell_contents, seen)
         _feed(feed, value.__defaults__, seen)
+        _feed(feed, value.__dict__, seen)  # a stub names its implementations there
     elif isinstance(value, types.CodeType):
         _feed_code(feed, value, {}, seen)
     elif isinstance(value, types.ModuleType):

@@ -1,0 +1,45 @@
+"""The array: a flat storage, a shape, and a place on the tape."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numbagrad.tape import Leaf, Node
+
+
+class Storage:
+    """The memory that arrays share, and how often it was written.
+
+    ``pinned`` is set once a recorded call keeps the storage for its VJP; gradients are then not written straight into
+    it.
+    """
+
+    __slots__ = ("array", "pinned", "version")
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.version = 0
+        self.pinned = False
+
+
+class Array:
+    """What ops and tape need of an array; :class:`numbagrad.nd.NDArray` adds what a user needs.
+
+    ``_flat`` is the 1-d C-contiguous NumPy array of its elements, all of ``_storage.array`` or a slice of it.
+    """
+
+    __slots__ = ("__weakref__", "_context", "_flat", "_node", "_shape", "_storage")
+
+    _flat: np.ndarray
+    _shape: tuple[int, ...]
+    _storage: Storage
+    _node: "Node | Leaf | None"
+    _context: Any
+
+    def __init__(self, flat: np.ndarray, shape: tuple[int, ...], storage: Storage | None = None) -> None:
+        self._flat = flat
+        self._shape = shape
+        self._storage = Storage(flat) if storage is None else storage
+        self._node = None
+        self._context = None

@@ -1,0 +1,202 @@
+"""Ops applied to arrays: dtypes and shapes are lined up, kernels launched, and the call recorded."""
+
+from typing import Any
+
+import numpy as np
+
+from numbagrad import tape
+from numbagrad.errors import MXNetError
+from numbagrad.launch import launch
+from numbagrad.ops import registry
+from numbagrad.ops.layout import layout, size_of
+from numbagrad.ops.casting import cast
+from numbagrad.ops.dtypes import FLOAT32, floating, promote
+from numbagrad.ops.registry import Composed, Elementwise, Fused, Loop
+from numbagrad.ops.broadcasting import broadcast_to
+from numbagrad.tape import Node, Saved, save, state
+
+_FLOAT16 = np.dtype("float16")
+_NUMBERS = (int, float, np.generic)
+_empty = np.empty
+
+
+def run_elementwise(op: Elementwise, args: tuple[Any, ...]) -> Any:
+    """Apply an elementwise op to arrays and numbers."""
+    new = tape.new
+    if len(args) == 1:
+        (x,) = args
+        if type(x) is new:
+            flat = x._flat
+            loop = op.same.get(flat.dtype)
+            if loop is not None:
+                n = flat.size
+                out = _empty(n, loop.out_dtype)
+                launch(loop.kernel, n, flat, out)
+                result = new(out, x._shape)
+                if x._context is not None:
+                    result._context = x._context
+                if state.recording and x._node is not None:
+                    _record(loop, args, (x._node,), (n,), (x._shape,), result)
+                return result
+    elif len(args) == 2:
+        x, y = args
+        if type(x) is new and type(y) is new and x._shape == y._shape:
+            flat = x._flat
+            loop = op.same.get(flat.dtype)
+            if loop is not None and y._flat.dtype == flat.dtype:
+                n = flat.size
+                out = _empty(n, loop.out_dtype)
+                launch(loop.kernel, n, flat, y._flat, out)
+                result = new(out, x._shape)
+                if x._context is not None:
+                    result._context = x._context
+                if state.recording and (x._node is not None or y._node is not None):
+                    _record(loop, args, (x._node, y._node), (n,), (x._shape, y._shape), result)
+                return result
+    return _run_elementwise_any(op, args)
+
+
+def _run_elementwise_any(op: Elementwise, args: tuple[Any, ...]) -> Any:
+    if len(args) != op.arity:
+        raise TypeError(f"{op.name}: takes {op.arity} arguments, got {len(args)}")
+    new = tape.new
+    arrays = [arg for arg in args if type(arg) is new]
+    numbers = [arg for arg in args if type(arg) is not new]
+    for number in numbers:
+        if not isinstance(number, _NUMBERS):
+            raise TypeError(f"{op.name}: takes arrays and numbers, not {type(number).__name__}")
+    if not arrays:
+        raise TypeError(f"{op.name}: at least one argument must be an array")
+    dtype = promote([array._flat.dtype for array in arrays], numbers)
+    if op.result == "float":
+        dtype = floating(dtype)
+    if dtype == _FLOAT16:
+        widened = [cast(arg, dtype=FLOAT32) if type(arg) is new else arg for arg in args]
+        result = run_elementwise(op, tuple(widened))
+        return result if op.result == "bool" else cast(result, dtype=_FLOAT16)
+    args = tuple(cast(arg, dtype=dtype) if type(arg) is new and arg._flat.dtype != dtype else arg for arg in args)
+    shapes = tuple(arg._shape if type(arg) is new else None for arg in args)
+    plan = layout(op.name, shapes)
+    if plan.expand:
+        args = tuple(broadcast_to(arg, shape=plan.shape) if i in plan.expand else arg for i, arg in enumerate(args))
+        shapes = tuple(plan.shape if i in plan.expand else shape for i, shape in enumerate(shapes))
+    loop = op.loop(dtype, plan.pattern)
+    out = _empty(size_of(plan.shape), loop.out_dtype)
+    convert = int if dtype.kind in "iub" else float
+    values = [arg._flat if type(arg) is new else convert(arg) for arg in args]
+    launch(loop.kernel, *plan.sizes, *values, out)
+    result = new(out, plan.shape)
+    result._context = arrays[0]._context
+    if state.recording:
+        parents = tuple(arg._node if type(arg) is new else None for arg in args)
+        if any(parent is not None for parent in parents):
+            _record(loop, tuple(a if type(a) is new else convert(a) for a in args), parents, plan.sizes, shapes, result)
+    return result
+
+
+def _record(
+    loop: Loop, args: tuple[Any, ...], parents: tuple[Any, ...], sizes: tuple[int, ...], shapes: Any, result: Any
+) -> None:
+    """Put an elementwise call on the tape: what its VJP reads is kept in the order its kernel takes it."""
+    wanted = tuple([parent is not None for parent in parents])
+    vjp = loop.vjps.get(wanted)
+    if vjp is None:
+        vjp = loop.vjp(wanted)
+    saved: list[Saved] = []
+    for i in vjp.derivative.takes:
+        arg = result if i == len(args) else args[i]
+        if type(arg) is tape.new:
+            storage = arg._storage
+            storage.pinned = True
+            saved.append((storage, storage.version, arg._flat))
+        else:
+            saved.append((None, 0, arg))
+    result._node = Node(loop.op, parents, saved, shapes, (vjp, sizes))
+
+
+def run(op: Composed, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """Apply a composed or fused op to arrays (None for one left out)."""
+    new = tape.new
+    for array in arrays:
+        if type(array) is new:
+            if array._flat.dtype == _FLOAT16 and not op.float16:
+                return _run_half(op, arrays, params)
+        elif array is not None:
+            raise TypeError(f"{op.name}: takes arrays, not {type(array).__name__}")
+    try:
+        output = op.forward(*arrays, **params)
+    except TypeError as error:
+        if "keyword argument" in str(error) or "positional argument" in str(error):
+            raise TypeError(f"{op.name}: {error}") from None
+        raise
+    first = arrays[0] if arrays else None
+    context = first._context if first is not None else None
+    aux = None
+    if op.multi:
+        results = [new(flat, shape) for flat, shape in output]
+    else:
+        if len(output) == 3:
+            flat, shape, aux = output
+        else:
+            flat, shape = output
+        results = [new(flat, shape, first._storage) if op.view and first is not None else new(flat, shape)]
+    if context is not None:
+        for result in results:
+            result._context = context
+    if state.recording and arrays:
+        parents = tuple([None if array is None else array._node for array in arrays])
+        for parent in parents:
+            if parent is not None:
+                _record_general(op, arrays, params, parents, results, aux)
+                break
+    return results if op.multi else results[0]
+
+
+def _record_general(
+    op: Composed, arrays: tuple[Any, ...], params: dict[str, Any], parents: tuple[Any, ...], results: list[Any], aux: Any
+) -> None:
+    keep = range(len(arrays)) if isinstance(op, Fused) else op.saves_x
+    saved: list[Saved | None] = [
+        save(array) if array is not None and i in keep else None for i, array in enumerate(arrays)
+    ]
+    saved += [save(result) if i in op.saves_y else None for i, result in enumerate(results)]
+    shapes = [None if array is None else array._shape for array in arrays]
+    shapes += [result._shape for result in results]
+    node = Node(op, parents, saved, shapes, params)
+    node.aux = aux
+    if op.multi:
+        node.outputs = [(result._shape, result._flat.dtype) for result in results]
+        for i, result in enumerate(results):
+            result._node = tape.Projection(node, i)
+    else:
+        results[0]._node = node
+
+
+def _run_half(op: Composed, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """float16 computes in float32 and is rounded once at the end."""
+    new = tape.new
+    widened = [
+        cast(array, dtype=FLOAT32) if type(array) is new and array._flat.dtype == _FLOAT16 else array for array in arrays
+    ]
+    result = run(op, tuple(widened), params)
+    if op.multi:
+        return [cast(one, dtype=_FLOAT16) if one._flat.dtype == FLOAT32 else one for one in result]
+    return cast(result, dtype=_FLOAT16) if result._flat.dtype == FLOAT32 else result
+
+
+def check_writable(array: Any, what: str) -> None:
+    """Refuse to write to an array on the tape while recording; nothing has been written yet.
+
+    Raises
+    ------
+    MXNetError
+    """
+    if state.recording and array._node is not None:
+        raise MXNetError(
+            f"{what}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd "
+            f"on an array that is part of the graph (shape {array._shape})"
+        )
+
+
+registry.executor = run
+registry.elementwise_executor = run_elementwise

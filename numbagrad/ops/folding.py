@@ -1,0 +1,62 @@
+"""Arrays seen as (outer, n, inner), the form in which kernels reduce."""
+
+from typing import Any
+
+import numpy as np
+
+from numbagrad.errors import MXNetError
+from numbagrad.kernels.kernel import Kernel
+from numbagrad.launch import launch
+from numbagrad.ops.layout import Shape, size_of
+from numbagrad.ops.shaping import normal_axis, transpose
+
+Axes = tuple[int, ...]
+
+
+def normal_axes(name: str, axis: int | tuple[int, ...] | None, ndim: int) -> Axes:
+    """`axis` as increasing axes counted from the front; None: all.
+
+    Raises
+    ------
+    MXNetError
+        If one is out of range or given twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, (int, np.integer)):
+        return (normal_axis(name, int(axis), ndim),)
+    axes = tuple(sorted(normal_axis(name, int(k), ndim) for k in axis))
+    if len(set(axes)) != len(axes):
+        raise MXNetError(f"{name}: an axis is given twice in {axis}")
+    return axes
+
+
+def kept_shape(shape: Shape, axes: Axes) -> Shape:
+    """`shape` with the reduced `axes` as 1."""
+    return tuple(1 if k in axes else n for k, n in enumerate(shape))
+
+
+def reduced_shape(shape: Shape, axes: Axes, keepdims: bool) -> Shape:
+    """The shape of a reduction's result."""
+    return kept_shape(shape, axes) if keepdims else tuple(n for k, n in enumerate(shape) if k not in axes)
+
+
+def fold(x: Any, axes: Axes) -> tuple[Any, int, int, int]:
+    """`x` as (outer, n, inner) with `axes` in the middle: transposed where they are not next to each other."""
+    shape = x._shape
+    if axes and axes != tuple(range(axes[0], axes[-1] + 1)):
+        rest = tuple(k for k in range(len(shape)) if k not in axes)
+        x = transpose(x, axes=rest + axes)
+        return x, size_of(tuple(shape[k] for k in rest)), size_of(tuple(shape[k] for k in axes)), 1
+    if not axes:
+        return x, x._flat.size, 1, 1
+    first, last = axes[0], axes[-1] + 1
+    return x, size_of(shape[:first]), size_of(shape[first:last]), size_of(shape[last:])
+
+
+def reduce(kernel: Kernel, x: Any, axes: Axes, dtype: np.dtype) -> np.ndarray:
+    """Run a reducing kernel over `axes`; the flat result."""
+    x, outer, n, inner = fold(x, axes)
+    out = np.empty(outer * inner, dtype)
+    launch(kernel, x._flat, out, outer, n, inner)
+    return out

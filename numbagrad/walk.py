@@ -1,0 +1,362 @@
+"""The walk over the tape that turns head gradients into gradients."""
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from numbagrad import launch as door
+from numbagrad import tape
+from numbagrad.errors import MXNetError
+from numbagrad.kernels.strided import add_into, copy, fill
+from numbagrad.launch import launch
+from numbagrad.native.expr import evaluate
+from numbagrad.ops.arithmetic import SCALAR_OPERATIONS, add
+from numbagrad.ops.layout import size_of
+from numbagrad.ops.dtypes import floating
+from numbagrad.ops.registry import WRITTEN, Composed, Fused
+from numbagrad.ops.shaping import identity
+from numbagrad.ops.broadcasting import sum_to
+from numbagrad.tape import Leaf, Node, Projection, Saved
+
+_by_id = attrgetter("id")
+
+
+def _collect(heads: Iterable[Any]) -> tuple[list[Any], list[Leaf], bool]:
+    """The nodes below `heads` by falling id, their leaves, and whether user code takes part.
+
+    Every saved version is checked here, before anything is written.
+    """
+    seen: set[Any] = set()
+    nodes: list[Any] = []
+    leaves: list[Leaf] = []
+    fails = False
+    stack = list(heads)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if type(node) is Leaf:
+            leaves.append(node)
+            continue
+        parents = node.parents
+        if parents is None:
+            raise MXNetError(
+                f"backward: part of the graph was freed by an earlier backward (at {_name(node)}); "
+                "pass retain_graph=True to the earlier one to go through it again: no inputs require gradients"
+            )
+        for entry in node.saved:
+            if entry is not None and entry[0] is not None and entry[0].version != entry[1]:
+                _refuse_changed(node, entry)
+        if type(node) is Node and node.op.may_fail:
+            fails = True
+        nodes.append(node)
+        for parent in parents:
+            if parent is not None:
+                stack.append(parent)
+    nodes.sort(key=_by_id, reverse=True)
+    return nodes, leaves, fails
+
+
+def _name(node: Any) -> str:
+    return node.op.name if type(node) is Node else "an output of a several-output op"
+
+
+def _refuse_changed(node: Any, entry: Saved) -> None:
+    flat = entry[2]
+    raise MXNetError(
+        f"backward: {_name(node)} needs an array of {flat.size} {flat.dtype} elements that was written "
+        f"in place after it was recorded (version {entry[1]}, now {entry[0].version}); "  # type: ignore[union-attr]
+        "write to a copy, or write after backward"
+    )
+
+
+class Walk:
+    """One pass over the tape.
+
+    Parameters
+    ----------
+    heads : list of (node, head gradient)
+    create_graph : bool
+        Record the computation of the gradients.
+    retain : bool
+        Keep what was saved, for another pass.
+    targets : list of nodes, optional
+        Deliver the gradients of these in :attr:`found` instead of writing to the buffers of the leaves.
+    """
+
+    __slots__ = ("create_graph", "direct", "grads", "owned", "reached", "retain", "targets")
+
+    def __init__(self, create_graph: bool, retain: bool, targets: Sequence[Any] | None = None) -> None:
+        self.create_graph = create_graph
+        self.retain = retain
+        self.targets = targets
+        self.grads: dict[Any, Any] = {}
+        self.owned: set[Any] = set()
+        self.reached: list[Leaf] = []
+        self.direct = False
+
+    def run(self, heads: Sequence[tuple[Any, Any]]) -> None:
+        """Walk from `heads` (pairs of a node and its head gradient) to the leaves."""
+        nodes, leaves, fails = _collect([node for node, _ in heads])
+        targets = self.targets
+        if targets is None:
+            if not any(leaf.request != "null" for leaf in leaves):
+                raise MXNetError("backward: no inputs require gradients: no array below the heads is marked for one")
+            self.direct = not fails
+            live = None if all(leaf.request != "null" for leaf in leaves) else self._live(
+                nodes, {leaf for leaf in leaves if leaf.request != "null"}
+            )
+        else:
+            live = self._live(nodes, set(targets))
+        for leaf in leaves:
+            leaf.reached = False
+        grads = self.grads
+        for node, gradient in heads:
+            self.give(node, gradient)
+        keep = () if targets is None else set(targets)
+        for node in nodes:
+            if node not in grads:
+                continue
+            if live is not None and node not in live:
+                del grads[node]
+                continue
+            gradient = grads[node] if node in keep else grads.pop(node)
+            if type(node) is Projection:
+                parent = node.parents[0]
+                slots = grads.get(parent)
+                if slots is None:
+                    slots = grads[parent] = [None] * len(parent.outputs)
+                slots[node.index] = gradient if slots[node.index] is None else self.add(slots[node.index], gradient)
+                continue
+            if gradient is None:
+                for parent in node.parents:
+                    if parent is not None and parent not in grads:
+                        self.give(parent, None)
+                continue
+            self._rule(node, gradient, live)
+        if targets is None:
+            self._finish()
+        if not self.retain:
+            for node in nodes:
+                node.parents = None
+                node.saved = None
+
+    def _live(self, nodes: list[Any], wanted: set[Any]) -> set[Any]:
+        """The nodes from which one of `wanted` can be reached."""
+        live = set(wanted)
+        for node in reversed(nodes):
+            if node not in live and any(parent in live for parent in node.parents if parent is not None):
+                live.add(node)
+        return live
+
+    def _rule(self, node: Node, gradient: Any, live: set[Any] | None) -> None:
+        op = node.op
+        parents = node.parents
+        if op.kind == "elementwise":
+            results = self._elementwise(node, gradient)
+        else:
+            results = self._general(node, op, gradient)
+        for parent, result in zip(parents, results, strict=True):  # type: ignore[arg-type]
+            if parent is None or result is WRITTEN or (live is not None and parent not in live):
+                continue
+            self.give(parent, result)
+
+    def _elementwise(self, node: Node, gradient: Any) -> Sequence[Any]:
+        """The VJP of an elementwise call: one fused loop, or its expressions evaluated on arrays."""
+        vjp, sizes = node.params
+        shapes = node.shapes
+        parents = node.parents
+        full = gradient._shape
+        derivative = vjp.derivative
+        results: list[Any] = [None] * len(shapes)
+        kernel = vjp.kernel
+        if self.create_graph or gradient._flat.dtype is not vjp.dtype and gradient._flat.dtype != vjp.dtype:
+            values = {}
+            saved = node.saved
+            for k, i in enumerate(derivative.takes):
+                storage, _, flat = saved[k]  # type: ignore[index,misc]
+                if storage is None:
+                    values[i] = flat
+                elif i == len(shapes):
+                    values[i] = tape.new(flat, full, storage)
+                    values[i]._node = node
+                else:
+                    values[i] = tape.new(flat, shapes[i], storage)
+                    values[i]._node = parents[i]  # type: ignore[index]
+            values[len(shapes) + 1] = gradient
+            for i, expression in enumerate(derivative.expressions):
+                if expression is not None:
+                    results[i] = evaluate(expression, values, SCALAR_OPERATIONS)
+        elif kernel is None:
+            for i, expression in enumerate(derivative.expressions):
+                if expression is not None:
+                    results[i] = gradient
+        else:
+            flat = gradient._flat
+            outs = []
+            for i in vjp.computed:
+                offered = self.buffer(parents[i], False) if shapes[i] == full else None  # type: ignore[index]
+                if offered is None:
+                    out = np.empty(flat.size, flat.dtype)
+                    results[i] = tape.new(out, full)
+                else:
+                    out = offered[0]
+                    results[i] = WRITTEN
+                outs.append(out)
+            launch(kernel, *sizes, *[entry[2] for entry in node.saved], flat, *outs)  # type: ignore[union-attr,misc]
+            if len(vjp.computed) < vjp.wanted:
+                for i, expression in enumerate(derivative.expressions):
+                    if expression is not None and results[i] is None:
+                        results[i] = gradient
+        for i, result in enumerate(results):
+            if result is not None and result is not WRITTEN and result._shape != shapes[i]:
+                results[i] = sum_to(result, shape=shapes[i])
+        return results
+
+    def _general(self, node: Node, op: Composed, gradient: Any) -> Sequence[Any]:
+        if op.multi:
+            gradient = [
+                zeros(shape, dtype) if g is None else g for g, (shape, dtype) in zip(gradient, node.outputs, strict=True)
+            ]
+        else:
+            gradient = (gradient,)
+        if isinstance(op, Fused):
+            if self.create_graph:
+                return self._by_reference(node, op, gradient)
+
+            def into(i: int) -> tuple[np.ndarray, bool] | None:
+                return self.buffer(node.parents[i], True)  # type: ignore[index]
+
+            return [
+                tape.new(*result) if type(result) is tuple else result
+                for result in op.vjp(node, *gradient, into)  # type: ignore[misc]
+            ]
+        results = op.vjp(node, *gradient)  # type: ignore[misc]
+        if type(results) not in (tuple, list):
+            results = (results,)
+        return results
+
+    def _by_reference(self, node: Node, op: Fused, gradient: Sequence[Any]) -> Sequence[Any]:
+        """The VJP of a fused op through its reference, recorded."""
+        assert node.parents is not None
+        arguments: list[Any] = []
+        for i, entry in enumerate(node.saved[: len(node.parents)]):  # type: ignore[index]
+            if entry is None:
+                arguments.append(None)
+                continue
+            argument = node.x(i)
+            if argument._node is not None:
+                # A place of its own for this argument, so that the inner walk ends here.
+                argument = identity(argument)
+            arguments.append(argument)
+        outputs = op.reference(*arguments, **node.params)
+        outputs = outputs if isinstance(outputs, (list, tuple)) else (outputs,)
+        inner = [argument._node for argument, parent in zip(arguments, node.parents, strict=True) if parent is not None]
+        walk = Walk(True, True, inner)
+        walk.run([(out._node, g) for out, g in zip(outputs, gradient, strict=True) if out._node is not None])
+        results = []
+        for argument, parent in zip(arguments, node.parents, strict=True):
+            results.append(walk.grads.get(argument._node) if parent is not None else None)
+        return results
+
+    # ------------------------------------------------------------------------------------------- deliveries
+
+    def buffer(self, parent: Any, can_add: bool) -> tuple[np.ndarray, bool] | None:
+        """Where a rule may write the gradient of `parent` at once, and whether it must add; None: nowhere."""
+        if not self.direct or type(parent) is not Leaf or parent.request == "null":
+            return None
+        storage = parent.gradient._storage
+        if storage.pinned:
+            return None
+        accumulate = parent.reached or parent.request == "add"
+        if accumulate and not can_add:
+            return None
+        if not parent.reached:
+            parent.reached = True
+            self.reached.append(parent)
+        storage.version += 1
+        return parent.gradient._flat, accumulate
+
+    def give(self, parent: Any, gradient: Any) -> None:
+        """Add `gradient` (None: zero) to what `parent` has got so far."""
+        if type(parent) is Leaf and self.targets is None:
+            if parent.request == "null":
+                return
+            if self.direct and not parent.gradient._storage.pinned:
+                self._deliver(parent, gradient)
+                return
+        grads = self.grads
+        if parent not in grads or grads[parent] is None:
+            grads[parent] = gradient
+            if type(parent) is Leaf and not parent.reached and self.targets is None:
+                parent.reached = True
+                self.reached.append(parent)
+        elif gradient is not None:
+            have = grads[parent]
+            if parent in self.owned:
+                launch(add_into, gradient._flat, have._flat, have._flat.size)
+            else:
+                grads[parent] = self.add(have, gradient)
+                if not self.create_graph:
+                    self.owned.add(parent)
+
+    def add(self, a: Any, b: Any) -> Any:
+        """The sum of two gradients as a new array."""
+        return add(a, b)
+
+    def _deliver(self, leaf: Leaf, gradient: Any) -> None:
+        target = leaf.gradient
+        flat = target._flat
+        if leaf.reached or leaf.request == "add":
+            if gradient is not None:
+                _check_gradient(leaf, gradient)
+                launch(add_into, gradient._flat, flat, flat.size)
+        elif gradient is None:
+            launch(fill, 0, flat, flat.size)
+        else:
+            _check_gradient(leaf, gradient)
+            launch(copy, gradient._flat, flat, flat.size)
+        target._storage.version += 1
+        if not leaf.reached:
+            leaf.reached = True
+            self.reached.append(leaf)
+
+    def _finish(self) -> None:
+        """Write what was held back, once nothing can fail any more; then mark the gradients fresh."""
+        held = [(leaf, self.grads.pop(leaf)) for leaf in self.reached if leaf in self.grads]
+        for leaf, gradient in held:
+            if gradient is not None:
+                _check_gradient(leaf, gradient)
+        for leaf, gradient in held:
+            leaf.reached = False
+            self._deliver(leaf, gradient)
+        leaves = self.reached
+        if door.mode is None:
+            for leaf in leaves:
+                leaf.fresh = True
+        else:
+
+            def mark() -> None:
+                for leaf in leaves:
+                    leaf.fresh = True
+
+            door.host(mark)
+
+
+def _check_gradient(leaf: Leaf, gradient: Any) -> None:
+    target = leaf.gradient
+    if gradient._shape != target._shape or gradient._flat.dtype != target._flat.dtype:
+        raise MXNetError(
+            f"backward: a gradient of shape {gradient._shape} and dtype {gradient._flat.dtype} arrived for an array "
+            f"of shape {target._shape} and dtype {target._flat.dtype}"
+        )
+
+
+def zeros(shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """A new array of zeros."""
+    flat = np.empty(size_of(shape), dtype)
+    launch(fill, 0, flat, flat.size)
+    return tape.new(flat, shape)
