@@ -1,7 +1,6 @@
-"""The step written out by hand in NumPy: forward, loss, backward and SGD in place, no autograd.
+"""The most that NumPy by hand can do: the step with buffers made once and `out=` everywhere, reductions as ufuncs.
 
-As someone who knows NumPy would write it for speed: buffers made once, `out=` everywhere, reductions called as ufuncs,
-the batch mean folded into the learning rate.
+Nobody writes training code like this; it shows how much of `numpy_by_hand` is temporaries.
 """
 
 import numpy as np

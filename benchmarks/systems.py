@@ -46,6 +46,7 @@ def _gluon(module, compiled=False):
 SYSTEMS = {
     "limit": System("limit (fused by hand)", "numba", _from("benchmarks.limit", "build")),
     "numpy": System("NumPy by hand", "numpy", _from("benchmarks.numpy_by_hand", "build")),
+    "numpy-out": System("NumPy, preallocated", "numpy", _from("benchmarks.numpy_preallocated", "build")),
     "eager": System("numbagrad, eager", "numbagrad", _gluon("numbagrad")),
     "jit": System("numbagrad, jit", "numbagrad", _gluon("numbagrad", compiled=True)),
     "torch": System("PyTorch, eager", "torch", _from("benchmarks.peers", "torch_eager")),
