@@ -1,14 +1,14 @@
-"""Sums and products over the middle axis of arrays seen as (outer, n, inner), and what undoes them.
+"""Reductions of the middle axis of arrays seen as (outer, n, inner), and their vector-Jacobian products.
 
 A sum runs over blocks of 256 terms in the dtype and over blocks in float64 (ints: int64 throughout), so ten
 million equal float32 terms stay within 2e-7, and the result depends on the sizes alone. A sum of rows
 (``inner > 1``) adds eight rows at a time, so that it goes through the sums an eighth as often.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 
 from numbagrad.kernels.kernel import Kernel, kernel
 from numbagrad.native.compiler import REASSOCIATE, njit
@@ -44,7 +44,12 @@ def _number(value: Any, zero: Any) -> Any:
     return value + _KEEP if value == value else zero
 
 
-# ---------------------------------------------------------------------------------------------- kinds of sums
+@njit(inline=True)
+def _nonzero(value: Any, zero: Any) -> Any:
+    return zero + (value != 0)
+
+
+# ----------------------------------------------------------------------------------------------------- sums
 
 
 def _sum_kernel(name: str, doc: str, term: Any, *, into: bool = False, mean: bool = False) -> Kernel:
@@ -185,3 +190,191 @@ mean = _sum_kernel("mean", "``out[o, i] = mean of x[o, :, i]``; NaN where n is 0
 nansum = _sum_kernel("nansum", "The sum of what is not NaN.", _number)
 sum_squares = _sum_kernel("sum_squares", "The sum of squares.", _square)
 sum_abs = _sum_kernel("sum_abs", "The sum of magnitudes.", _magnitude)
+count_nonzero = _sum_kernel("count_nonzero", "How many elements are not 0 (NaN is not), as int64.", _nonzero)
+
+
+@kernel("in out size size size")
+def expand(g: Any, out: Any, outer: int, n: int, inner: int) -> int:
+    """``out[o, :, i] = g[o, i]``: the VJP of a sum."""
+    for o in range(outer):
+        if inner == 1:
+            value = g[o]
+            line = out[o * n : (o + 1) * n]
+            for i in range(n):
+                line[i] = value
+        else:
+            row = g[o * inner : (o + 1) * inner]
+            for k in range(n):
+                line = out[(o * n + k) * inner : (o * n + k + 1) * inner]
+                for i in range(inner):
+                    line[i] = row[i]
+    return 0
+
+
+@kernel("in out size size size")
+def expand_mean(g: Any, out: Any, outer: int, n: int, inner: int) -> int:
+    """``out[o, :, i] = g[o, i] / n``: the VJP of a mean."""
+    for o in range(outer):
+        if inner == 1:
+            value = out.dtype.type(g[o] / n)
+            line = out[o * n : (o + 1) * n]
+            for i in range(n):
+                line[i] = value
+        else:
+            row = g[o * inner : (o + 1) * inner]
+            for k in range(n):
+                line = out[(o * n + k) * inner : (o * n + k + 1) * inner]
+                for i in range(inner):
+                    line[i] = row[i] / n
+    return 0
+
+
+# --------------------------------------------------------------------------------------------- any and all
+
+
+@njit
+def _block_holds(x: Any, zero: bool) -> bool:
+    found = False
+    for i in range(x.size):
+        found |= (x[i] == 0) == zero
+    return found
+
+
+@njit
+def _search(x: Any, out: Any, outer: int, n: int, inner: int, zero: bool) -> None:
+    """Whether a zero (or a nonzero) is found; `out` is set where the answer is as `zero` is not."""
+    for o in range(outer):
+        if inner == 1:
+            row = x[o * n : (o + 1) * n]
+            found = False
+            for start in range(0, n, _STRIP):
+                found = _block_holds(row[start : min(start + _STRIP, n)], zero)
+                if found:
+                    break
+            out[o] = found != zero
+        else:
+            answers = out[o * inner : (o + 1) * inner]
+            for i in range(inner):
+                answers[i] = zero
+            for k in range(n):
+                row = x[(o * n + k) * inner : (o * n + k + 1) * inner]
+                for i in range(inner):
+                    if (row[i] == 0) == zero:
+                        answers[i] = not zero
+
+
+@kernel("in out size size size")
+def any_(x: Any, out: Any, outer: int, n: int, inner: int) -> int:
+    """Whether some element is not 0, into bool `out`; False where n is 0."""
+    _search(x, out, outer, n, inner, False)
+    return 0
+
+
+@kernel("in out size size size")
+def all_(x: Any, out: Any, outer: int, n: int, inner: int) -> int:
+    """Whether no element is 0, into bool `out`; True where n is 0."""
+    _search(x, out, outer, n, inner, True)
+    return 0
+
+
+# -------------------------------------------------------------------------------------------------- products
+
+
+def _product_kernels(suffix: str, doc: str, skip_nan: bool) -> tuple[Kernel, Kernel]:
+    @njit(inline=True)
+    def factor(value: Any, one: Any) -> Any:
+        if skip_nan:
+            return value + _KEEP if value == value else one
+        return value + _KEEP
+
+    @njit(fastmath=REASSOCIATE)
+    def run_product(x: Any) -> Any:
+        one = x.dtype.type(1) + _KEEP
+        total = one + _WIDEN
+        for i in range(x.size):
+            total *= factor(x[i], one) + _WIDEN
+        return total
+
+    def prod(x: Any, out: Any, outer: int, n: int, inner: int) -> int:
+        one = x.dtype.type(1) + _KEEP
+        for o in range(outer):
+            if inner == 1:
+                out[o] = run_product(x[o * n : (o + 1) * n])
+            else:
+                products = out[o * inner : (o + 1) * inner]
+                for i in range(inner):
+                    products[i] = 1
+                for k in range(n):
+                    row = x[(o * n + k) * inner : (o * n + k + 1) * inner]
+                    for i in range(inner):
+                        products[i] *= factor(row[i], one)
+        return 0
+
+    def prod_vjp(g: Any, x: Any, dx: Any, outer: int, n: int, inner: int) -> int:
+        one = x.dtype.type(1) + _KEEP
+        before = np.full(n * inner, one + _WIDEN)  # the product of the elements before each
+        after = np.full(inner, one + _WIDEN)
+        for o in range(outer):
+            base = o * n * inner
+            for k in range(1, n):
+                row = x[base + (k - 1) * inner : base + k * inner]
+                last = before[(k - 1) * inner : k * inner]
+                here = before[k * inner : (k + 1) * inner]
+                for i in range(inner):
+                    here[i] = last[i] * factor(row[i], one)
+            head = g[o * inner : (o + 1) * inner]
+            for i in range(inner):
+                after[i] = head[i]
+            for back in range(n):
+                k = n - 1 - back
+                row = x[base + k * inner : base + (k + 1) * inner]
+                slope = dx[base + k * inner : base + (k + 1) * inner]
+                here = before[k * inner : (k + 1) * inner]
+                for i in range(inner):
+                    if skip_nan and row[i] != row[i]:
+                        slope[i] = 0
+                    else:
+                        slope[i] = here[i] * after[i]
+                    after[i] *= factor(row[i], one)
+        return 0
+
+    prod.__name__ = prod.__qualname__ = f"{suffix}prod"
+    prod.__doc__ = doc
+    prod_vjp.__name__ = prod_vjp.__qualname__ = f"{suffix}prod_vjp"
+    prod_vjp.__doc__ = (
+        f"``dx[o, k, i] = g[o, i] *`` the {suffix}product of the others: products from both sides, exact with zeros."
+    )
+    return kernel("in out size size size")(prod), kernel("in in out size size size")(prod_vjp)
+
+
+prod, prod_vjp = _product_kernels("", "``out[o, i] = product of x[o, :, i]``; 1 where n is 0.", False)
+nanprod, nanprod_vjp = _product_kernels("nan", "The product of what is not NaN.", True)
+
+
+@kernel("in out size size size size")
+def cumsum(x: Any, out: Any, outer: int, n: int, inner: int, reverse: int) -> int:
+    """Running sums along the middle axis, from its end where `reverse` is not 0 (the VJP of the other one)."""
+    totals = np.full(inner, x.dtype.type(0) + _WIDEN)
+    for o in range(outer):
+        if inner == 1:
+            row = x[o * n : (o + 1) * n]
+            sums = out[o * n : (o + 1) * n]
+            total = x.dtype.type(0) + _WIDEN
+            if reverse:
+                for k in range(n):
+                    total += row[n - 1 - k] + _KEEP
+                    sums[n - 1 - k] = total
+            else:
+                for k in range(n):
+                    total += row[k] + _KEEP
+                    sums[k] = total
+        else:
+            totals[:] = 0
+            for k in range(n):
+                at = (o * n + (n - 1 - k if reverse else k)) * inner
+                row = x[at : at + inner]
+                sums = out[at : at + inner]
+                for i in range(inner):
+                    totals[i] += row[i] + _KEEP
+                    sums[i] = totals[i]
+    return 0
