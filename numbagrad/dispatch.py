@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from numbagrad import tape
-from numbagrad.errors import MXNetError
+from numbagrad.errors import InPlaceError, MXNetError
 from numbagrad.launch import launch
 from numbagrad.ops import registry
 from numbagrad.ops.layout import layout, size_of
-from numbagrad.ops.casting import cast
+from numbagrad.ops.casting import cast, write_cast
 from numbagrad.ops.dtypes import FLOAT32, floating, promote
 from numbagrad.ops.registry import Composed, Elementwise, Fused, Loop
 from numbagrad.ops.broadcasting import broadcast_to
@@ -153,7 +153,12 @@ def run(op: Composed, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:
 
 
 def _record_general(
-    op: Composed, arrays: tuple[Any, ...], params: dict[str, Any], parents: tuple[Any, ...], results: list[Any], aux: Any
+    op: Composed,
+    arrays: tuple[Any, ...],
+    params: dict[str, Any],
+    parents: tuple[Any, ...],
+    results: list[Any],
+    aux: Any,
 ) -> None:
     keep = range(len(arrays)) if isinstance(op, Fused) else op.saves_x
     saved: list[Saved | None] = [
@@ -176,7 +181,8 @@ def _run_half(op: Composed, arrays: tuple[Any, ...], params: dict[str, Any]) -> 
     """float16 computes in float32 and is rounded once at the end."""
     new = tape.new
     widened = [
-        cast(array, dtype=FLOAT32) if type(array) is new and array._flat.dtype == _FLOAT16 else array for array in arrays
+        cast(array, dtype=FLOAT32) if type(array) is new and array._flat.dtype == _FLOAT16 else array
+        for array in arrays
     ]
     result = run(op, tuple(widened), params)
     if op.multi:
@@ -189,13 +195,52 @@ def check_writable(array: Any, what: str) -> None:
 
     Raises
     ------
-    MXNetError
+    InPlaceError
     """
     if state.recording and array._node is not None:
-        raise MXNetError(
+        raise InPlaceError(
             f"{what}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd "
             f"on an array that is part of the graph (shape {array._shape})"
         )
+
+
+def update(op: Elementwise, array: Any, other: Any, sign: str) -> Any:
+    """Apply a binary elementwise op in place, ``array <sign>= other``; returns `array`.
+
+    Raises
+    ------
+    InPlaceError
+        While recording, if either is on the tape.
+    MXNetError
+        If the result would have another shape.
+    """
+    new = tape.new
+    check_writable(array, sign)
+    is_array = type(other) is new
+    if is_array and state.recording and other._node is not None:
+        raise InPlaceError(
+            f"{sign}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd "
+            f"with an operand that is part of the graph (shape {other._shape})"
+        )
+    flat = array._flat
+    dtype = flat.dtype
+    if dtype.kind == "f" and dtype != _FLOAT16 and (is_array or isinstance(other, _NUMBERS)):
+        if not is_array:
+            launch(op.loop(dtype, "Sk").kernel, flat.size, flat, float(other))
+            array._storage.version += 1
+            return array
+        if other._shape == array._shape and other._flat.dtype == dtype and other._storage is not array._storage:
+            launch(op.loop(dtype, "Ss").kernel, flat.size, flat, other._flat)
+            array._storage.version += 1
+            return array
+    result = run_elementwise(op, (array, other))
+    if result._shape != array._shape:
+        raise MXNetError(
+            f"{op.name}: the result of shape {result._shape} cannot be written to an array of {array._shape}"
+        )
+    write_cast(result._flat, flat)
+    array._storage.version += 1
+    return array
 
 
 registry.executor = run

@@ -19,6 +19,9 @@ class Watcher(Protocol):
     def host(self, effect: Callable[[], None]) -> None:
         """Run or log one effect that is no kernel."""
 
+    def read(self) -> None:
+        """Allow or refuse that Python reads a value."""
+
 
 mode: Watcher | None = None
 """None when nobody captures or profiles."""
@@ -40,3 +43,9 @@ def host(effect: Callable[[], None]) -> None:
         effect()
     else:
         mode.host(effect)
+
+
+def reading() -> None:
+    """Announce that the value of an array is about to be read by Python."""
+    if mode is not None:
+        mode.read()

@@ -70,7 +70,9 @@ class Node:
 
     __slots__ = ("__weakref__", "aux", "id", "op", "outputs", "params", "parents", "saved", "shapes")
 
-    def __init__(self, op: Any, parents: tuple[Any, ...], saved: Sequence[Saved | None], shapes: Any, params: Any) -> None:
+    def __init__(
+        self, op: Any, parents: tuple[Any, ...], saved: Sequence[Saved | None], shapes: Any, params: Any
+    ) -> None:
         self.id = next_id()
         self.op = op
         self.parents: tuple[Any, ...] | None = parents

@@ -106,8 +106,10 @@ class Walk:
             if not any(leaf.request != "null" for leaf in leaves):
                 raise MXNetError("backward: no inputs require gradients: no array below the heads is marked for one")
             self.direct = not fails
-            live = None if all(leaf.request != "null" for leaf in leaves) else self._live(
-                nodes, {leaf for leaf in leaves if leaf.request != "null"}
+            live = (
+                None
+                if all(leaf.request != "null" for leaf in leaves)
+                else self._live(nodes, {leaf for leaf in leaves if leaf.request != "null"})
             )
         else:
             live = self._live(nodes, set(targets))
@@ -219,7 +221,8 @@ class Walk:
     def _general(self, node: Node, op: Composed, gradient: Any) -> Sequence[Any]:
         if op.multi:
             gradient = [
-                zeros(shape, dtype) if g is None else g for g, (shape, dtype) in zip(gradient, node.outputs, strict=True)
+                zeros(shape, dtype) if g is None else g
+                for g, (shape, dtype) in zip(gradient, node.outputs, strict=True)
             ]
         else:
             gradient = (gradient,)

@@ -117,9 +117,7 @@ def _double_to_half(value: Any) -> Any:
     magnitude = np.uint64(bits & np.uint64(0x7FFFFFFFFFFFFFFF))
     sign = np.uint64((bits & np.uint64(0x8000000000000000)) >> np.uint64(48))
     odd = np.uint64((magnitude >> np.uint64(42)) & np.uint64(1))
-    normal = np.uint64(
-        (magnitude - np.uint64(0x3F00000000000000) + np.uint64(0x1FFFFFFFFFF) + odd) >> np.uint64(42)
-    )
+    normal = np.uint64((magnitude - np.uint64(0x3F00000000000000) + np.uint64(0x1FFFFFFFFFF) + odd) >> np.uint64(42))
     # The last bit of 2**28 + x is worth 2**-24.
     shifted = _from_bits(magnitude) + 268435456.0
     denormal = np.uint64(_bits(shifted) - np.uint64(0x41B0000000000000))

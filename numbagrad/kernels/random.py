@@ -60,12 +60,17 @@ def _interval(low, high, half, most):
     return high - low, low - low, greatest
 
 
-@njit
-def _uniform(state, out, n, low, high):
+@kernel("inout out size scalar scalar", failures=_UNIFORM)
+def uniform(state, out, n, low, high):
+    """Fill with numbers on [low, high), or low where both are one number of the dtype; never high by rounding."""
+    real = out.dtype.type
+    most = _most(out)
+    if not (low <= high and low >= -most and high <= most):
+        return 1
+    first = real(low)
+    span, more, greatest = _interval(first, real(high), real(0.5), real(most))
     words = np.empty(rng.GROUP_WORDS, np.uint32)
     units = np.empty(rng.GROUP_WORDS, out.dtype)
-    real = out.dtype.type
-    span, more, greatest = _interval(low, high, real(0.5), real(_most(out)))
     group = rng.per_group(out)
     block = rng.advance(state, n, group)
     for start in range(0, n, group):
@@ -74,18 +79,12 @@ def _uniform(state, out, n, low, high):
         rng.to_uniform(words, units)
         target = out[start : min(start + group, n)]
         for j in range(target.size):
-            value = low + units[j] * span + units[j] * more
+            value = first + units[j] * span + units[j] * more
             target[j] = value if value < greatest else greatest
-
-
-@kernel("inout out size scalar scalar", failures=_UNIFORM)
-def uniform(state, out, n, low, high):
-    """Fill with numbers on [low, high), or low where both are one number of the dtype; never high by rounding."""
-    most = _most(out)
-    if not (low <= high and low >= -most and high <= most):
-        return 1
-    _uniform(state, out, n, out.dtype.type(low), out.dtype.type(high))
     return 0
+
+
+_uniform = uniform.function  # as the kernels of rows call it
 
 
 @kernel("inout in in out size size", failures=_UNIFORM)
@@ -96,7 +95,7 @@ def uniform_rows(state, low, high, out, rows, per_row):
         if not (low[r] <= high[r] and low[r] >= -most and high[r] <= most):
             return 1
     real = out.dtype.type
-    _uniform(state, out, rows * per_row, real(0), real(1))
+    _uniform(state, out, rows * per_row, 0.0, 1.0)
     for r in range(rows):
         first = real(low[r])
         span, more, greatest = _interval(first, real(high[r]), real(0.5), real(most))
@@ -110,8 +109,13 @@ def uniform_rows(state, low, high, out, rows, per_row):
 _NORMAL = {1: (MXNetError, "normal: loc must be finite, and scale finite and not negative")}
 
 
-@njit
-def _normal(state, out, n, loc, scale):
+@kernel("inout out size scalar scalar", failures=_NORMAL)
+def normal(state, out, n, loc, scale):
+    """Fill with normal numbers of mean loc and standard deviation scale."""
+    most = _most(out)
+    if not (abs(loc) <= most and scale >= 0.0 and scale <= most):
+        return 1
+    mean, deviation = out.dtype.type(loc), out.dtype.type(scale)
     words = np.empty(rng.GROUP_WORDS, np.uint32)
     units = np.empty(rng.GROUP_WORDS, out.dtype)
     group = rng.per_group(out)
@@ -122,17 +126,11 @@ def _normal(state, out, n, loc, scale):
         rng.to_normal(words, units)
         target = out[start : min(start + group, n)]
         for j in range(target.size):
-            target[j] = loc + scale * units[j]
-
-
-@kernel("inout out size scalar scalar", failures=_NORMAL)
-def normal(state, out, n, loc, scale):
-    """Fill with normal numbers of mean loc and standard deviation scale."""
-    most = _most(out)
-    if not (abs(loc) <= most and scale >= 0.0 and scale <= most):
-        return 1
-    _normal(state, out, n, out.dtype.type(loc), out.dtype.type(scale))
+            target[j] = mean + deviation * units[j]
     return 0
+
+
+_normal = normal.function
 
 
 @kernel("inout in in out size size", failures=_NORMAL)
@@ -142,7 +140,7 @@ def normal_rows(state, loc, scale, out, rows, per_row):
     if not (_all_between(loc, rows, -most, most) and _all_between(scale, rows, 0.0, most)):
         return 1
     real = out.dtype.type
-    _normal(state, out, rows * per_row, real(0), real(1))
+    _normal(state, out, rows * per_row, 0.0, 1.0)
     for r in range(rows):
         mean, deviation = real(loc[r]), real(scale[r])
         target = out[r * per_row : (r + 1) * per_row]

@@ -18,6 +18,7 @@ _ROWS = 1024  # rows added straight into the result
 _STRIP = 1024  # columns whose sums are held at once: they stay in the first-level cache
 _FOLD = 128  # narrow rows are taken several at once as one line about this wide, to fill the vector registers
 _WIDEN = np.int64(0)  # x + _WIDEN is float64 for floats and int64 for ints
+_U = np.uintp  # unsigned positions cannot mean "from the end", so LLVM sees plain loops
 _KEEP = np.int16(0)  # x + _KEEP keeps float32 and float64, and takes narrow ints out of unsigned arithmetic
 
 # ---------------------------------------------------------------------------------------------------- terms
@@ -56,127 +57,86 @@ def _sum_kernel(name: str, doc: str, term: Any, *, into: bool = False, mean: boo
     """A kernel that adds ``term(x)``; `into` adds to what `out` holds, `mean` divides by n."""
 
     @njit(fastmath=REASSOCIATE)
-    def block_sum(x: Any) -> Any:
+    def block_sum(x: Any, start: int, count: int) -> Any:
         zero = x.dtype.type(0) + _KEEP
         total = zero
-        for i in range(x.size):
-            total += term(x[i], zero)
+        first = _U(start)
+        for i in range(_U(count)):
+            total += term(x[first + i], zero)
         return total
 
     @njit
-    def run_sum(x: Any) -> Any:
-        total = x.dtype.type(0) + _WIDEN
-        blocks = x.size // _BLOCK
-        for block in range(blocks):
-            total += block_sum(x[block * _BLOCK : (block + 1) * _BLOCK])
-        if x.size > blocks * _BLOCK:
-            total += block_sum(x[blocks * _BLOCK : x.size])
-        return total
-
-    @njit(fastmath=REASSOCIATE)
-    def short_rows(x: Any, out: Any, outer: int, n: int) -> None:
-        """Rows too short for a vector loop: the processor overlaps them."""
+    def add_rows(x: Any, start: int, pitch: int, rows: int, sums: Any, width: int) -> None:
+        """Add `rows` rows, `pitch` elements apart, to the first `width` of `sums`."""
         zero = x.dtype.type(0) + _KEEP
-        at = 0
-        for o in range(outer):
-            total = zero
-            for i in range(n):
-                total += term(x[at + i], zero)
-            at += n
-            value = (total + _WIDEN) / n if mean else total + _WIDEN
-            if into:
-                out[o] += value
-            else:
-                out[o] = value
-
-    @njit
-    def add_rows(x: Any, total: Any, rows: int, pitch: int) -> None:
-        """Add `rows` rows, `pitch` elements apart, to `total`."""
-        width = total.size
-        zero = x.dtype.type(0) + _KEEP
-        groups = rows // 8
+        step = _U(pitch)
+        groups = rows // 4
         for group in range(groups):
-            at = group * 8 * pitch
-            a = x[at : at + width]
-            b = x[at + pitch : at + pitch + width]
-            c = x[at + 2 * pitch : at + 2 * pitch + width]
-            d = x[at + 3 * pitch : at + 3 * pitch + width]
-            e = x[at + 4 * pitch : at + 4 * pitch + width]
-            f = x[at + 5 * pitch : at + 5 * pitch + width]
-            g = x[at + 6 * pitch : at + 6 * pitch + width]
-            h = x[at + 7 * pitch : at + 7 * pitch + width]
-            for i in range(width):
-                total[i] += (
-                    (term(a[i], zero) + term(b[i], zero)) + (term(c[i], zero) + term(d[i], zero))
-                ) + ((term(e[i], zero) + term(f[i], zero)) + (term(g[i], zero) + term(h[i], zero)))
-        for row in range(rows - groups * 8):
-            at = (groups * 8 + row) * pitch
-            a = x[at : at + width]
-            for i in range(width):
-                total[i] += term(a[i], zero)
-
-    @njit
-    def store(total: Any, out: Any, n: int) -> None:
-        for i in range(total.size):
-            value = total[i] / n if mean else total[i]
-            if into:
-                out[i] += value
-            else:
-                out[i] = value
-
-    @njit
-    def long_columns(x: Any, out: Any, outer: int, n: int, inner: int) -> None:
-        """Sums of rows by way of a partial sum in the dtype and a total in float64."""
-        fold = 1
-        if inner <= _FOLD // 2 and n >= 4 * (_FOLD // inner):
-            fold = _FOLD // inner
-        lines = n // fold
-        line = fold * inner
-        partial = np.full(min(line, _STRIP), x.dtype.type(0) + _KEEP)
-        total = np.full(min(line, _STRIP), x.dtype.type(0) + _WIDEN)
-        for o in range(outer):
-            part = x[o * n * inner : (o + 1) * n * inner]
-            for left in range(0, line, _STRIP):
-                width = min(_STRIP, line - left)
-                sums = total[:width]
-                sums[:] = 0
-                for top in range(0, lines, _BLOCK):
-                    partial[:width] = 0
-                    add_rows(part[top * line + left :], partial[:width], min(_BLOCK, lines - top), line)
-                    for i in range(width):
-                        sums[i] += partial[i]
-                if fold == 1:
-                    store(sums, out[o * inner + left : o * inner + left + width], n)
-                else:
-                    for copy in range(1, fold):
-                        for i in range(inner):
-                            sums[i] += sums[copy * inner + i]
-                    add_rows(part[lines * line :], sums[:inner], n - lines * fold, inner)
-                    store(sums[:inner], out[o * inner : (o + 1) * inner], n)
+            a = _U(start + group * 4 * pitch)
+            b = a + step
+            c = b + step
+            d = c + step
+            for i in range(_U(width)):
+                sums[i] += (term(x[a + i], zero) + term(x[b + i], zero)) + (term(x[c + i], zero) + term(x[d + i], zero))
+        for row in range(rows - groups * 4):
+            a = _U(start + (groups * 4 + row) * pitch)
+            for i in range(_U(width)):
+                sums[i] += term(x[a + i], zero)
 
     def reduce(x: Any, out: Any, outer: int, n: int, inner: int) -> int:
-        if inner == 1 and n < 32:
-            short_rows(x, out, outer, n)
-        elif inner == 1:
+        zero = x.dtype.type(0) + _KEEP
+        if inner == 1:
             for o in range(outer):
-                total = run_sum(x[o * n : (o + 1) * n])
+                total = zero + _WIDEN
+                for start in range(0, n, _BLOCK):
+                    total += block_sum(x, o * n + start, min(_BLOCK, n - start))
                 value = total / n if mean else total
                 if into:
                     out[o] += value
                 else:
                     out[o] = value
-        elif n > _ROWS or (inner <= _FOLD // 2 and n * inner >= 8 * _FOLD):
-            long_columns(x, out, outer, n, inner)
-        else:
-            for o in range(outer):
-                sums = out[o * inner : (o + 1) * inner]
-                if not into:
-                    for i in range(inner):
-                        sums[i] = 0
-                add_rows(x[o * n * inner : (o + 1) * n * inner], sums, n, inner)
-                if mean:
-                    for i in range(inner):
+            return 0
+        # Rows are added straight into `out`, or by way of a partial sum in the dtype and a total in float64.
+        fold = _FOLD // inner if inner <= _FOLD // 2 else 1
+        if n < 4 * fold:
+            fold = 1
+        lines = n // fold
+        line = fold * inner
+        direct = fold == 1 and n <= _ROWS
+        strip = line if direct else _STRIP
+        chunk = n if direct else _BLOCK
+        partial = np.empty(0 if direct else min(line, strip), out.dtype)
+        totals = np.full(partial.size, zero + _WIDEN)
+        for o in range(outer):
+            base = o * n * inner
+            for left in range(0, line, strip):
+                width = min(strip, line - left)
+                sums = out[o * inner : (o + 1) * inner] if direct else partial[:width]
+                for i in range(totals.size):
+                    totals[i] = 0
+                for top in range(0, max(lines, 1), max(chunk, 1)):
+                    if not (direct and into):
+                        for i in range(width):
+                            sums[i] = 0
+                    add_rows(x, base + top * line + left, line, min(chunk, lines - top), sums, width)
+                    for i in range(totals.size if not direct else 0):
+                        totals[i] += sums[i]
+                if direct:
+                    for i in range(width if mean else 0):
                         sums[i] /= n
+                    continue
+                for i in range(inner if fold > 1 else width):
+                    total = totals[i]
+                    if fold > 1:
+                        for copy in range(1, fold):
+                            total += totals[copy * inner + i]
+                        for row in range(lines * fold, n):
+                            total += term(x[base + row * inner + i], zero)
+                    value = total / n if mean else total
+                    if into:
+                        out[o * inner + left + i] += value
+                    else:
+                        out[o * inner + left + i] = value
         return 0
 
     reduce.__name__ = reduce.__qualname__ = name

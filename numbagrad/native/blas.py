@@ -23,7 +23,9 @@ _SYMBOLS = {
     for dtype, letter in ((types.float32, "s"), (types.float64, "d"))
 }
 for (_routine, _), _symbol in _SYMBOLS.items():
-    llvm.add_symbol(_symbol, get_cython_function_address("scipy.linalg.cython_blas", _symbol.removeprefix("numbagrad_")))
+    llvm.add_symbol(
+        _symbol, get_cython_function_address("scipy.linalg.cython_blas", _symbol.removeprefix("numbagrad_"))
+    )
 
 _INT32_MAX = 2**31 - 1
 
@@ -83,9 +85,7 @@ def _blas_gemm(typing_context, ta, tb, m, n, k, alpha, a, b, beta, c):  # type: 
         ta, tb, m, n, k, alpha, a, b, beta, c = arguments
         a, b, c = (
             make_array(kind)(context, builder, value).data
-            for kind, value in zip(
-                (signature.args[6], signature.args[7], signature.args[9]), (a, b, c), strict=True
-            )
+            for kind, value in zip((signature.args[6], signature.args[7], signature.args[9]), (a, b, c), strict=True)
         )
         lda = builder.select(cgutils.is_not_null(builder, ta), m, k)
         ldb = builder.select(cgutils.is_not_null(builder, tb), k, n)

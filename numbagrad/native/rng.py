@@ -74,38 +74,19 @@ def copy_state(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 @njit(inline=True)
-def _round(c0, c1, c2, c3, k0, k1):
-    product_0 = (c0 & _LOW) * _MULTIPLIER_0
-    product_1 = (c2 & _LOW) * _MULTIPLIER_1
-    return (product_1 >> _HALF) ^ c1 ^ k0, product_1, (product_0 >> _HALF) ^ c3 ^ k1, product_0
-
-
-@njit(inline=True)
 def philox(c0, c1, c2, c3, k0, k1):
     """The four words of counter ``(c0, c1, c2, c3)`` under key ``(k0, k1)``.
 
     All are 32-bit numbers in uint64, which is the lane in which processors multiply 32 by 32 bits; the upper half
     of a lane holds rubbish between rounds.
     """
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
-    k0, k1 = k0 + _WEYL_0, k1 + _WEYL_1
-    c0, c1, c2, c3 = _round(c0, c1, c2, c3, k0, k1)
+    for _ in range(10):
+        product_0 = (c0 & _LOW) * _MULTIPLIER_0
+        product_1 = (c2 & _LOW) * _MULTIPLIER_1
+        c0, c1 = (product_1 >> _HALF) ^ c1 ^ k0, product_1
+        c2, c3 = (product_0 >> _HALF) ^ c3 ^ k1, product_0
+        k0 += _WEYL_0
+        k1 += _WEYL_1
     return c0 & _LOW, c1 & _LOW, c2 & _LOW, c3 & _LOW
 
 

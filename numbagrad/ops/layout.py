@@ -85,4 +85,6 @@ def layout(name: str, shapes: tuple[Shape | None, ...]) -> Layout:
     if turn is None:
         return Layout(full, "".join(letters), (size,), tuple(expand))
     compact = [n for n in full if n != 1]
-    return Layout(full, "".join(letters), (size_of(tuple(compact[:turn])), size_of(tuple(compact[turn:]))), tuple(expand))
+    return Layout(
+        full, "".join(letters), (size_of(tuple(compact[:turn])), size_of(tuple(compact[turn:]))), tuple(expand)
+    )

@@ -322,7 +322,12 @@ class Fused(Composed):
     kind = "fused"
 
     def __init__(
-        self, name: str, forward: Callable[..., Any], vjp: Callable[..., Any], reference: Callable[..., Any], **more: Any
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        vjp: Callable[..., Any],
+        reference: Callable[..., Any],
+        **more: Any,
     ) -> None:
         super().__init__(name, forward, vjp, **more)
         self.reference = reference

@@ -77,7 +77,9 @@ def stop_gradient(x: ArrayLike) -> Output:
 def reshape(x: ArrayLike, *, shape: Shape) -> Output:
     """The same elements in another shape of equal size; a view."""
     if size_of(shape) != x._flat.size:
-        raise MXNetError(f"reshape: cannot make {shape} of {x._shape}: {size_of(shape)} elements against {x._flat.size}")
+        raise MXNetError(
+            f"reshape: cannot make {shape} of {x._shape}: {size_of(shape)} elements against {x._flat.size}"
+        )
     return x._flat, shape
 
 

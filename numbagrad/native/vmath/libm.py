@@ -1,4 +1,5 @@
 """Early forms."""
+
 # ruff: noqa: D103
 import math
 

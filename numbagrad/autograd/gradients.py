@@ -1,0 +1,205 @@
+"""Marking variables, and gradients for them: ``backward`` and ``grad``."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from numbagrad import tape
+from numbagrad.errors import MXNetError
+from numbagrad.kernels.strided import fill
+from numbagrad.launch import launch
+from numbagrad.ops.dtypes import floating
+from numbagrad.ops.shaping import identity
+from numbagrad.tape import Leaf, RebindEpoch, state
+from numbagrad.walk import Walk, zeros
+
+REQUESTS = ("write", "add", "null")
+
+
+def attach_grad(array: Any, grad_req: str = "write") -> None:
+    """Make `array` a variable with a zero gradient buffer of its own; see :meth:`NDArray.attach_grad`."""
+    if grad_req not in REQUESTS:
+        raise KeyError(f"attach_grad: grad_req {grad_req!r} is none of {', '.join(REQUESTS)}")
+    array._node = Leaf(zeros(array._shape, floating(array._flat.dtype)), grad_req)
+    RebindEpoch.value += 1
+
+
+def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str] = "write") -> None:
+    """Make arrays variables whose gradients go to the given arrays.
+
+    Parameters
+    ----------
+    variables, gradients : NDArray or list of NDArray
+        A gradient has the shape and dtype of its variable; it is not zeroed.
+    grad_reqs : str or list of str
+        ``write``, ``add`` or ``null``, for all or one a variable.
+
+    Raises
+    ------
+    MXNetError
+        Where a gradient has another shape or dtype than its variable, or the numbers of them differ.
+    """
+    if isinstance(variables, tape.new):  # type: ignore[arg-type]
+        variables, gradients = [variables], [gradients]
+    if isinstance(grad_reqs, str):
+        grad_reqs = [grad_reqs] * len(variables)
+    if not len(variables) == len(gradients) == len(grad_reqs):
+        raise MXNetError(
+            f"mark_variables: {len(variables)} variables, {len(gradients)} gradients, {len(grad_reqs)} requests"
+        )
+    for variable, gradient, request in zip(variables, gradients, grad_reqs, strict=True):
+        if request not in REQUESTS:
+            raise KeyError(f"mark_variables: grad_req {request!r} is none of {', '.join(REQUESTS)}")
+        if variable._shape != gradient._shape or floating(variable._flat.dtype) != gradient._flat.dtype:
+            raise MXNetError(
+                f"mark_variables: a variable of shape {variable._shape} and dtype {variable._flat.dtype} cannot have a "
+                f"gradient of shape {gradient._shape} and dtype {gradient._flat.dtype}"
+            )
+    for variable, gradient, request in zip(variables, gradients, grad_reqs, strict=True):
+        variable._node = Leaf(gradient.detach(), request)
+    RebindEpoch.value += 1
+
+
+@lru_cache(maxsize=64)
+def _kept_ones(size: int, dtype: np.dtype) -> np.ndarray:
+    return np.ones(size, dtype)
+
+
+def _ones(array: Any) -> Any:
+    """The head gradient of a head that was given none; small ones are kept, and never written to."""
+    dtype = floating(array._flat.dtype)
+    n = array._flat.size
+    if n <= 4096:
+        return tape.new(_kept_ones(n, dtype), array._shape)
+    flat = np.empty(n, dtype)
+    launch(fill, 1, flat, n)
+    return tape.new(flat, array._shape)
+
+
+def _heads(name: str, heads: Any, head_grads: Any) -> list[tuple[Any, Any]]:
+    """Pairs of a node and its head gradient, all of them checked."""
+    if isinstance(heads, tape.new):  # type: ignore[arg-type]
+        heads = [heads]
+        if head_grads is not None and not isinstance(head_grads, (list, tuple)):
+            head_grads = [head_grads]
+    if head_grads is None:
+        head_grads = [None] * len(heads)
+    elif not isinstance(head_grads, (list, tuple)):
+        head_grads = [head_grads]
+    assert len(heads) == len(head_grads), f"{name}: {len(heads)} heads but {len(head_grads)} head gradients"
+    pairs = []
+    for head, gradient in zip(heads, head_grads, strict=True):
+        if head._node is None:
+            raise MXNetError(
+                f"{name}: cannot differentiate an array of shape {head._shape} that is not in a graph: it was not computed "
+                "inside autograd.record() from a marked array (attach_grad), or its graph was freed by an earlier backward"
+            )
+        if gradient is None:
+            gradient = _ones(head)
+        elif gradient._shape != head._shape or gradient._flat.dtype != floating(head._flat.dtype):
+            raise MXNetError(
+                f"{name}: a head of shape {head._shape} and dtype {head._flat.dtype} cannot take a head gradient of "
+                f"shape {gradient._shape} and dtype {gradient._flat.dtype}"
+            )
+        else:
+            gradient._storage.pinned = True
+        pairs.append((head._node, gradient))
+    return pairs
+
+
+def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+    """Compute the gradients of `heads` for all marked arrays below them, into their ``grad``.
+
+    Parameters
+    ----------
+    heads : NDArray or list of NDArray
+        Several heads add up.
+    head_grads : NDArray, list of NDArray or None
+        The gradient of each head, of its shape and dtype; None: ones.
+    retain_graph : bool
+        Keep the graph, to go through it again.
+    train_mode : bool
+        The training flag during the pass.
+
+    Raises
+    ------
+    MXNetError
+        For a head that is not in a graph, a graph without a marked array, a head gradient of the wrong shape or dtype, or
+        an array that was overwritten although the pass needs it. No gradient has been written then.
+    """
+    pairs = _heads("backward", heads, head_grads)
+    flags = state
+    recording, training = flags.recording, flags.training
+    flags.recording, flags.training = False, train_mode
+    try:
+        Walk(False, retain_graph).run(pairs)
+    finally:
+        flags.recording, flags.training = recording, training
+
+
+def grad(
+    heads: Any,
+    variables: Any,
+    head_grads: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    train_mode: bool = True,
+) -> list[Any]:
+    """Return the gradients of `heads` for `variables` as new arrays; no ``grad`` buffer is touched.
+
+    Parameters
+    ----------
+    heads : NDArray or list of NDArray
+    variables : NDArray or list of NDArray
+        Marked arrays.
+    head_grads : NDArray, list of NDArray or None
+        The gradient of each head; None: ones.
+    retain_graph : bool, optional
+        Keep the graph; the default is `create_graph`.
+    create_graph : bool
+        Record the computation, so that the gradients can be differentiated in turn.
+    train_mode : bool
+        The training flag during the pass.
+
+    Returns
+    -------
+    list of NDArray
+        One a variable, also for a single one.
+
+    Raises
+    ------
+    MXNetError
+        For a variable that is not marked or that no head depends on, and as :func:`backward`.
+    """
+    single = isinstance(variables, tape.new)  # type: ignore[arg-type]
+    variables = [variables] if single else list(variables)
+    assert variables, "grad: at least one variable is needed"
+    for variable in variables:
+        if type(variable._node) is not Leaf or variable._node.request == "null":
+            raise MXNetError(
+                f"grad: cannot differentiate for an array of shape {variable._shape} that is not marked: "
+                "call attach_grad() on it before recording"
+            )
+    pairs = _heads("grad", heads, head_grads)
+    flags = state
+    recording, training = flags.recording, flags.training
+    flags.recording, flags.training = create_graph, train_mode
+    try:
+        walk = Walk(create_graph, create_graph if retain_graph is None else retain_graph, [v._node for v in variables])
+        walk.run(pairs)
+        given = {id(gradient._storage) for _, gradient in pairs}
+        found = []
+        for variable in variables:
+            if variable._node not in walk.grads:
+                raise MXNetError(f"grad: no head depends on a variable of shape {variable._shape}")
+            result = walk.grads[variable._node]
+            if result is None:
+                result = zeros(variable._shape, floating(variable._flat.dtype))
+            elif id(result._storage) in given:
+                result = identity(result)
+            found.append(result)
+    finally:
+        flags.recording, flags.training = recording, training
+    return found

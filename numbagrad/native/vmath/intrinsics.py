@@ -1,0 +1,178 @@
+"""What scalar code needs below Numba's own operations: fused multiply-add, bits, polynomials.
+
+Each stands with a plain Python twin for ``NUMBA_DISABLE_JIT=1``. Bits are plain ints in the twins, so that integer
+arithmetic on them is exact there and wraps only on the way back.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+
+from numbagrad.native.compiler import intrinsic
+
+
+def _rounded(value: Fraction, dtype: type) -> Any:
+    """`value`, not zero, rounded once to `dtype`."""
+    try:
+        double = np.float64(float(value))
+    except OverflowError:
+        return dtype(math.copysign(math.inf, value))
+    if dtype is np.float32 and Fraction(float(double)) != value:  # round to odd first, else it would round twice
+        bits = int(double.view(np.int64))
+        if bits % 2 == 0:
+            away = abs(value) > abs(Fraction(float(double)))
+            double = np.int64(bits + (1 if away else -1)).view(np.float64)
+    with np.errstate(over="ignore"):
+        return dtype(double)
+
+
+def _fma_twin(a: Any, b: Any, c: Any) -> Any:
+    dtype = np.float32 if isinstance(a, np.float32) else np.float64
+    with np.errstate(all="ignore"):
+        if not (np.isfinite(a) and np.isfinite(b)):
+            return dtype(a * b + c)
+        if not np.isfinite(c):
+            return dtype(c)
+        exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+        return _rounded(exact, dtype) if exact else dtype(a * b + c)
+
+
+@intrinsic(_fma_twin)
+def fma(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c`` rounded once, whatever the CPU (slow where it has no such instruction)."""
+    if a not in (types.float32, types.float64) or a != b or a != c:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fma(*args)
+
+    return a(a, a, a), codegen
+
+
+def _bits_twin(x: Any) -> int:
+    return int(x.view(np.int32)) if isinstance(x, np.float32) else int(np.float64(x).view(np.int64))
+
+
+@intrinsic(_bits_twin)
+def bits(typingctx: Any, x: Any) -> Any:
+    """The bits of a float32 as int32, of a float64 as int64."""
+    integer = {types.float32: types.int32, types.float64: types.int64}.get(x)
+    if integer is None:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], context.get_value_type(signature.return_type))
+
+    return integer(x), codegen
+
+
+def _float32_twin(i: Any) -> Any:
+    return np.uint32(int(i) & 0xFFFFFFFF).view(np.float32)
+
+
+@intrinsic(_float32_twin)
+def float32_of(typingctx: Any, i: Any) -> Any:
+    """The float32 whose bits are the low 32 of `i`."""
+    if not isinstance(i, types.Integer):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(context.cast(builder, args[0], i, types.int32), ir.FloatType())
+
+    return types.float32(i), codegen
+
+
+def _float64_twin(i: Any) -> Any:
+    return np.uint64(int(i) & 0xFFFFFFFFFFFFFFFF).view(np.float64)
+
+
+@intrinsic(_float64_twin)
+def float64_of(typingctx: Any, i: Any) -> Any:
+    """The float64 whose bits are `i`."""
+    if not isinstance(i, types.Integer):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(context.cast(builder, args[0], i, types.int64), ir.DoubleType())
+
+    return types.float64(i), codegen
+
+
+def _llvm_unary(name: str, twin: Callable[[Any], Any]) -> Any:
+    """The intrinsic ``llvm.<name>`` of one float, vectorised by LLVM."""
+
+    @intrinsic(twin)
+    def call(typingctx: Any, x: Any) -> Any:
+        if x not in (types.float32, types.float64):
+            return None
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.call(builder.module.declare_intrinsic(f"llvm.{name}", [args[0].type]), args)
+
+        return x(x), codegen
+
+    return call
+
+
+nearest = _llvm_unary("rint", np.rint)
+down = _llvm_unary("floor", np.floor)
+up = _llvm_unary("ceil", np.ceil)
+towards_zero = _llvm_unary("trunc", np.trunc)
+magnitude = _llvm_unary("fabs", np.abs)
+root = _llvm_unary("sqrt", np.sqrt)
+
+
+@intrinsic(np.copysign)
+def with_sign(typingctx: Any, x: Any, y: Any) -> Any:
+    """The magnitude of `x` with the sign bit of `y`."""
+    if x not in (types.float32, types.float64) or x != y:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = args[0].type
+        function = builder.module.declare_intrinsic("llvm.copysign", [kind], ir.FunctionType(kind, [kind, kind]))
+        return builder.call(function, args)
+
+    return x(x, x), codegen
+
+
+def _estrin(coefficients: Sequence[Any], x: Any, fma: Callable[..., Any], multiply: Callable[..., Any]) -> Any:
+    """Pairs, then pairs of pairs: log2 as long a chain of dependent operations as Horner's rule."""
+    level = list(coefficients)
+    while True:
+        paired = [fma(level[i + 1], x, level[i]) for i in range(0, len(level) - 1, 2)]
+        level = paired + level[2 * len(paired) :]
+        if len(level) == 1:
+            return level[0]
+        x = multiply(x, x)
+
+
+def polynomial(coefficients: Sequence[float]) -> Any:
+    """A function of one float: the polynomial with these coefficients, constant term first, by Estrin's scheme in FMA.
+
+    The coefficients are rounded to the dtype of the argument.
+    """
+    coefficients = tuple(float(coefficient) for coefficient in coefficients)
+
+    def twin(x: Any) -> Any:
+        dtype = np.float32 if isinstance(x, np.float32) else np.float64
+        with np.errstate(all="ignore"):
+            return _estrin([dtype(each) for each in coefficients], dtype(x), _fma_twin, lambda a, b: a * b)
+
+    @intrinsic(twin)
+    def evaluate(typingctx: Any, x: Any) -> Any:
+        if x not in (types.float32, types.float64):
+            return None
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            constants = [context.get_constant(x, each) for each in coefficients]
+            return _estrin(constants, args[0], builder.fma, builder.fmul)
+
+        return x(x), codegen
+
+    return evaluate

@@ -1,0 +1,138 @@
+"""tanh, sigmoid and softplus, from e^|x| or e^(-|x|), which never overflows.
+
+Coefficients: own minimax fits, made as in ``exponential``.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from numbagrad.native.compiler import njit
+from numbagrad.native.vmath.exponential import (
+    BIAS_FLOAT32,
+    BIAS_FLOAT64,
+    LN2_HIGH_FLOAT32,
+    LN2_HIGH_FLOAT64,
+    LN2_LOW_FLOAT32,
+    LN2_LOW_FLOAT64,
+    LOG2E_FLOAT32,
+    LOG2E_FLOAT64,
+    exp_float32,
+    exp_float64,
+    short_tail_float32,
+    short_tail_float64,
+)
+from numbagrad.native.vmath.intrinsics import bits, float32_of, float64_of, fma, magnitude, polynomial, with_sign
+
+_f32 = np.float32
+
+# (tanh(x) / x - 1) / x^2 of x^2 <= 0.303; errors 2^-24.7 and 2^-55.2 of tanh(x)
+_small_tanh_float32 = polynomial((-0.33332953, 0.1332084, -0.052677438, 0.016445516))
+_small_tanh_float64 = polynomial(
+    (
+        -0.3333333333333233,
+        0.13333333333171063,
+        -0.05396825387707126,
+        0.021869485995042508,
+        -0.008863194735172974,
+        0.003591721272616689,
+        -0.0014532232817580984,
+        0.0005791530282517109,
+        -0.00021032363078021273,
+        5.1033057765957075e-05,
+    )
+)
+
+# 2 (atanh(s) / s - 1) / s^2 of s^2 <= 1/9; errors 2^-27.7 and 2^-59.3 of 2 atanh(s)
+_atanh_tail_float32 = polynomial((0.6666641, 0.40021765, 0.27997747, 0.28032607))
+_atanh_tail_float64 = polynomial(
+    (
+        @S10@
+    )
+)
+
+# e^-|x| is kept times 2^64, so that it is never denormal before the last rounding
+_SHIFTED_BIAS_FLOAT32 = np.float32(BIAS_FLOAT32 + 64)
+_UNSHIFT_FLOAT32 = np.float32(2.0**-64)
+_SHIFTED_BIAS_FLOAT64 = np.float64(BIAS_FLOAT64 + 64)
+_UNSHIFT_FLOAT64 = np.float64(2.0**-64)
+
+
+@njit(inline=True)
+def tanh_float32(x: Any) -> Any:
+    """Hyperbolic tangent of a float32: a polynomial below 0.55, 1 - 2 / (e^2|x| + 1) above."""
+    a = magnitude(x)
+    c = _f32(10.0) if a > _f32(10.0) else a
+    c2 = c + c
+    shifted = fma(c2, LOG2E_FLOAT32, BIAS_FLOAT32)
+    n = shifted - BIAS_FLOAT32
+    r = fma(n, -LN2_LOW_FLOAT32, fma(n, -LN2_HIGH_FLOAT32, c2))
+    q = fma(r * r, short_tail_float32(r), r)
+    power = float32_of(bits(shifted) << 23)
+    large = _f32(1.0) - _f32(2.0) / fma(power, q, power + _f32(1.0))
+    t = c * c
+    small = fma(c * t, _small_tanh_float32(t), c)
+    return with_sign(large if c > _f32(0.55) else small, x)
+
+
+@njit(inline=True)
+def tanh_float64(x: Any) -> Any:
+    """Hyperbolic tangent of a float64: a polynomial below 0.55, 1 - 2 / (e^2|x| + 1) above."""
+    a = magnitude(x)
+    c = 20.0 if a > 20.0 else a
+    c2 = c + c
+    shifted = fma(c2, LOG2E_FLOAT64, BIAS_FLOAT64)
+    n = shifted - BIAS_FLOAT64
+    r = fma(n, -LN2_LOW_FLOAT64, fma(n, -LN2_HIGH_FLOAT64, c2))
+    q = fma(r * r, short_tail_float64(r), r)
+    power = float64_of(bits(shifted) << 52)
+    large = 1.0 - 2.0 / fma(power, q, power + 1.0)
+    t = c * c
+    small = fma(c * t, _small_tanh_float64(t), c)
+    return with_sign(large if c > 0.55 else small, x)
+
+
+@njit(inline=True)
+def sigmoid_float32(x: Any) -> Any:
+    """1 / (1 + e^-x) of a float32."""
+    c = -magnitude(x)
+    c = _f32(-104.0) if c < _f32(-104.0) else c
+    shifted = fma(c, LOG2E_FLOAT32, _SHIFTED_BIAS_FLOAT32)
+    n = shifted - _SHIFTED_BIAS_FLOAT32
+    r = fma(n, -LN2_LOW_FLOAT32, fma(n, -LN2_HIGH_FLOAT32, c))
+    p = fma(r * r, short_tail_float32(r), r) + _f32(1.0)
+    e = p * float32_of(bits(shifted) << 23)
+    return (e * _UNSHIFT_FLOAT32 if x < _f32(0.0) else _f32(1.0)) / fma(e, _UNSHIFT_FLOAT32, _f32(1.0))
+
+
+@njit(inline=True)
+def sigmoid_float64(x: Any) -> Any:
+    """1 / (1 + e^-x) of a float64."""
+    c = -magnitude(x)
+    c = -746.0 if c < -746.0 else c
+    shifted = fma(c, LOG2E_FLOAT64, _SHIFTED_BIAS_FLOAT64)
+    n = shifted - _SHIFTED_BIAS_FLOAT64
+    r = fma(n, -LN2_LOW_FLOAT64, fma(n, -LN2_HIGH_FLOAT64, c))
+    p = fma(r * r, short_tail_float64(r), r) + 1.0
+    e = p * float64_of(bits(shifted) << 52)
+    return (e * _UNSHIFT_FLOAT64 if x < 0.0 else 1.0) / fma(e, _UNSHIFT_FLOAT64, 1.0)
+
+
+@njit(inline=True)
+def softplus_float32(x: Any) -> Any:
+    """log(1 + e^x) of a float32: max(x, 0) + log1p(e^-|x|), the logarithm by 2 atanh(e / (2 + e))."""
+    e = exp_float32(-magnitude(x))
+    s = e / (e + _f32(2.0))
+    z = s * s
+    tail = z * _atanh_tail_float32(z)
+    return (_f32(0.0) if x < _f32(0.0) else x) + fma(-s, e - tail, e)
+
+
+@njit(inline=True)
+def softplus_float64(x: Any) -> Any:
+    """log(1 + e^x) of a float64: max(x, 0) + log1p(e^-|x|), the logarithm by 2 atanh(e / (2 + e))."""
+    e = exp_float64(-magnitude(x))
+    s = e / (e + 2.0)
+    z = s * s
+    tail = z * _atanh_tail_float64(z)
+    return (0.0 if x < 0.0 else x) + fma(-s, e - tail, e)

@@ -1,0 +1,500 @@
+"""NDArray: the array that programs hold."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from numbagrad import autograd, tape
+from numbagrad.array import Array
+from numbagrad.context import CPU0, Context
+from numbagrad.dispatch import check_writable, update
+from numbagrad.errors import MXNetError
+from numbagrad.launch import reading
+from numbagrad.ops import arithmetic as a
+from numbagrad.ops.casting import cast, cast_flat, write_cast
+from numbagrad.ops.dtypes import as_dtype
+from numbagrad.ops.layout import size_of
+from numbagrad.ops.registry import Elementwise
+from numbagrad.ops.shaping import identity, reshape, transpose
+from numbagrad.tape import Leaf, RebindEpoch, state
+
+_NUMBERS = (int, float, np.generic)
+
+
+class NDArray(Array):
+    """An n-dimensional array of one dtype.
+
+    Make one with :func:`numbagrad.nd.array`, :func:`~numbagrad.nd.zeros` and their kin. Operators work elementwise with
+    NumPy's broadcasting, on arrays and numbers; dtypes mix by category (bool < int < float), numbers never widen.
+    Comparisons give 1 and 0 in the dtype of the operands.
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+
+    # ---------------------------------------------------------------------------------------- what it is
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        return self._shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        view = self.reshape(shape)
+        self._shape = view._shape
+        self._node = view._node if state.recording else self._node
+        RebindEpoch.value += 1
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._flat.size
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The NumPy scalar class of the elements."""
+        return self._flat.dtype.type
+
+    @property
+    def context(self) -> Context:
+        """The device label."""
+        return CPU0 if self._context is None else self._context
+
+    ctx = context
+
+    @property
+    def stype(self) -> str:
+        """The storage type: always ``default``."""
+        return "default"
+
+    @property
+    def writable(self) -> bool:
+        """Whether the array can be written to: always."""
+        return True
+
+    @property
+    def handle(self) -> int:
+        """The address of the first element."""
+        return self._flat.ctypes.data
+
+    @property
+    def T(self) -> "NDArray":
+        """The array with its axes reversed; itself below two axes."""
+        ndim = len(self._shape)
+        return self if ndim < 2 else transpose(self, axes=tuple(range(ndim - 1, -1, -1)))
+
+    def __len__(self) -> int:
+        if not self._shape:
+            raise IndexError("an array of no dimension has no length")
+        return self._shape[0]
+
+    def __iter__(self) -> Iterator["NDArray"]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self._shape))
+        return f"\n{self.asnumpy()!s}\n<{type(self).__name__} {shape} @{self.context}>"
+
+    __hash__ = object.__hash__
+
+    # ------------------------------------------------------------------------------------ out to Python
+
+    def asnumpy(self) -> np.ndarray:
+        """The elements as a new NumPy array of the same shape and dtype."""
+        reading()
+        return self._flat.copy().reshape(self._shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("NDArray: __array__ always copies; use asnumpy()")
+        values = self.asnumpy()
+        return values if dtype is None else values.astype(dtype)
+
+    def asscalar(self) -> Any:
+        """The value of an array of one element, as a NumPy scalar.
+
+        Raises
+        ------
+        ValueError
+            For any other size.
+        """
+        if self._flat.size != 1:
+            raise ValueError(f"asscalar: the array has {self._flat.size} elements (shape {self._shape}), not one")
+        reading()
+        return self._flat[0]
+
+    def item(self) -> Any:
+        """The value of an array of one element, as a Python number."""
+        return self.asscalar().item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        return self.asnumpy().tolist()
+
+    def __float__(self) -> float:
+        return float(self.asscalar())
+
+    def __int__(self) -> int:
+        return int(self.asscalar())
+
+    def __index__(self) -> int:
+        if self._flat.dtype.kind not in "iu" or self._flat.size != 1:
+            raise TypeError(f"only an int array of one element can be an index, not {self._flat.dtype} {self._shape}")
+        return int(self.asscalar())
+
+    def __bool__(self) -> bool:
+        if self._flat.size > 1:
+            raise ValueError(
+                f"the truth of an array of several elements (shape {self._shape}) is ambiguous; reduce it to one element"
+            )
+        reading()
+        return self._flat.size == 1 and bool(self._flat[0])
+
+    def wait_to_read(self) -> None:
+        """Nothing: every result is there when its call returns."""
+
+    # ------------------------------------------------------------------------------ copies, dtype, place
+
+    def copy(self) -> "NDArray":
+        """A copy; recorded while recording."""
+        return identity(self)
+
+    def astype(self, dtype: Any, copy: bool = True) -> "NDArray":
+        """The array in another dtype; itself where the dtype is that and `copy` is False."""
+        target = as_dtype(dtype)
+        if self._flat.dtype == target:
+            return identity(self) if copy else self
+        return cast(self, dtype=target)
+
+    def as_in_context(self, ctx: Context) -> "NDArray":
+        """The array under another device label; itself where it has that label."""
+        if self.context == ctx:
+            return self
+        _refuse_gpu(ctx)
+        result = identity(self)
+        result._context = ctx
+        return result
+
+    as_in_ctx = as_in_context
+
+    def copyto(self, other: Any) -> Any:
+        """Copy into another array of the same shape (and return it), or to another device label.
+
+        Raises
+        ------
+        MXNetError
+            For another shape.
+        TypeError
+            For anything but an NDArray or Context.
+        """
+        if isinstance(other, Context):
+            _refuse_gpu(other)
+            result = identity(self)
+            result._context = other
+            return result
+        if not isinstance(other, NDArray):
+            raise TypeError(f"copyto: takes an NDArray or a Context, not {type(other).__name__}")
+        if other is self:
+            import warnings
+
+            warnings.warn("copyto: an array cannot be copied onto itself", RuntimeWarning, stacklevel=2)
+            return False
+        if other._shape != self._shape:
+            raise MXNetError(f"copyto: shape {self._shape} cannot be copied to shape {other._shape}")
+        other._assign(self)
+        return other
+
+    def _assign(self, value: "NDArray") -> None:
+        """Write `value`, of the same shape, over the whole array; while recording, the copy is recorded."""
+        check_writable(self, "x[:] = y")
+        write_cast(value._flat.copy() if value._storage is self._storage else value._flat, self._flat)
+        self._storage.version += 1
+        if state.recording and value._node is not None:
+            self._node = cast(identity(value), dtype=self._flat.dtype)._node
+            RebindEpoch.value += 1
+
+    def detach(self) -> "NDArray":
+        """An array on the same memory, off the graph and without a gradient."""
+        result = NDArray(self._flat, self._shape, self._storage)
+        result._context = self._context
+        return result
+
+    def __copy__(self) -> "NDArray":
+        return self._duplicate()
+
+    def __deepcopy__(self, memo: Any) -> "NDArray":
+        return self._duplicate()
+
+    def _duplicate(self) -> "NDArray":
+        result = NDArray(cast_flat(self._flat, self._flat.dtype), self._shape)
+        result._context = self._context
+        return result
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (self.asnumpy(),)
+
+    # ------------------------------------------------------------------------------------------ autograd
+
+    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
+        """Make the array a variable: backward puts its gradient into :attr:`grad`.
+
+        Parameters
+        ----------
+        grad_req : {"write", "add", "null"}
+            Overwrite the gradient at each backward, add to it, or want none.
+        stype : str, optional
+            Accepted for MXNet's sake; gradients are dense.
+
+        Raises
+        ------
+        KeyError
+            For another `grad_req`.
+
+        Notes
+        -----
+        The history of the array is dropped. The gradient starts as zeros; of an integer array it is float32.
+        """
+        autograd.attach_grad(self, grad_req)
+
+    @property
+    def grad(self) -> "NDArray | None":
+        """The gradient buffer of a marked array, sharing memory with it; None for others."""
+        node = self._node
+        return node.gradient.detach() if type(node) is Leaf else None
+
+    @property
+    def _fresh_grad(self) -> int:
+        return int(type(self._node) is Leaf and self._node.fresh)
+
+    @_fresh_grad.setter
+    def _fresh_grad(self, value: Any) -> None:
+        if type(self._node) is Leaf:
+            self._node.fresh = bool(value)
+
+    def backward(self, out_grad: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+        """Compute the gradients of this array for the marked arrays below it; see :func:`numbagrad.autograd.backward`."""
+        autograd.backward(self, out_grad, retain_graph, train_mode)
+
+    # ----------------------------------------------------------------------------------------- operators
+
+    def __neg__(self) -> "NDArray":
+        return a.negative(self)
+
+    def __pos__(self) -> "NDArray":
+        return self
+
+    def __abs__(self) -> "NDArray":
+        return a.absolute(self)
+
+    def __add__(self, other: Any) -> "NDArray":
+        return _binary(a.add, self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> "NDArray":
+        return _binary(a.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> "NDArray":
+        return _reflected(a.subtract, self, other)
+
+    def __mul__(self, other: Any) -> "NDArray":
+        return _binary(a.multiply, self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> "NDArray":
+        return _binary(a.divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> "NDArray":
+        return _reflected(a.divide, self, other)
+
+    def __floordiv__(self, other: Any) -> "NDArray":
+        return _binary(a.floor_divide, self, other)
+
+    def __rfloordiv__(self, other: Any) -> "NDArray":
+        return _reflected(a.floor_divide, self, other)
+
+    def __mod__(self, other: Any) -> "NDArray":
+        return _binary(a.mod, self, other)
+
+    def __rmod__(self, other: Any) -> "NDArray":
+        return _reflected(a.mod, self, other)
+
+    def __pow__(self, other: Any) -> "NDArray":
+        if isinstance(other, _NUMBERS) and other == 2:
+            return a.square(self)
+        return _binary(a.power, self, other)
+
+    def __rpow__(self, other: Any) -> "NDArray":
+        return _reflected(a.power, self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return False if other is None else _binary(a.equal, self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return True if other is None else _binary(a.not_equal, self, other)
+
+    def __lt__(self, other: Any) -> "NDArray":
+        return _binary(a.lesser, self, other)
+
+    def __le__(self, other: Any) -> "NDArray":
+        return _binary(a.lesser_equal, self, other)
+
+    def __gt__(self, other: Any) -> "NDArray":
+        return _binary(a.greater, self, other)
+
+    def __ge__(self, other: Any) -> "NDArray":
+        return _binary(a.greater_equal, self, other)
+
+    def __iadd__(self, other: Any) -> "NDArray":
+        return update(a.add, self, other, "+=")
+
+    def __isub__(self, other: Any) -> "NDArray":
+        return update(a.subtract, self, other, "-=")
+
+    def __imul__(self, other: Any) -> "NDArray":
+        return update(a.multiply, self, other, "*=")
+
+    def __itruediv__(self, other: Any) -> "NDArray":
+        return update(a.divide, self, other, "/=")
+
+    def __imod__(self, other: Any) -> "NDArray":
+        return update(a.mod, self, other, "%=")
+
+    # -------------------------------------------------------------------------------------------- shapes
+
+    def reshape(self, *shape: Any, **kwargs: Any) -> "NDArray":
+        """The elements in another shape; a view on the same memory.
+
+        Parameters
+        ----------
+        *shape : int, or one tuple; or ``shape=``
+            Lengths, and codes that are resolved from the left: ``0`` keeps an axis, ``-1`` is inferred (once), ``-2`` keeps
+            all that remain, ``-3`` merges two axes, ``-4, a, b`` splits one into a and b (one may be -1).
+        reverse : bool
+            Resolve the codes from the right.
+
+        Raises
+        ------
+        MXNetError, ValueError
+            If the sizes do not agree.
+        """
+        reverse = kwargs.pop("reverse", False)
+        if "shape" in kwargs:
+            shape = (kwargs.pop("shape"),)
+        if kwargs:
+            raise TypeError(f"reshape: unexpected keyword {', '.join(kwargs)}; it takes shape and reverse")
+        assert shape, "reshape: a shape must be given"
+        if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+            shape = tuple(shape[0])
+        return reshape(self, shape=resolve_shape(self._shape, tuple(int(n) for n in shape), reverse))
+
+
+def _binary(op: Elementwise, array: NDArray, other: Any) -> Any:
+    if type(other) is NDArray or isinstance(other, _NUMBERS):
+        return op(array, other)
+    return NotImplemented
+
+
+def _reflected(op: Elementwise, array: NDArray, other: Any) -> Any:
+    return op(other, array) if isinstance(other, _NUMBERS) else NotImplemented
+
+
+def _rebuild(values: np.ndarray) -> NDArray:
+    return NDArray(values.reshape(-1), values.shape)
+
+
+def _refuse_gpu(ctx: Context) -> None:
+    if ctx.device_type == "gpu":
+        raise MXNetError(f"there is no {ctx}: numbagrad computes on the CPU")
+
+
+def resolve_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
+    """The shape that reshape `codes` mean for an array of shape `old`; see :meth:`NDArray.reshape`."""
+    if reverse:
+        if -4 in codes:
+            parts: list[int] = []
+            i = 0
+            while i < len(codes):  # -4, a, b read from the right is b, a, -4: keep the three together
+                if codes[i] == -4:
+                    parts[:0] = [-4, codes[i + 2], codes[i + 1]]
+                    i += 3
+                else:
+                    parts[:0] = [codes[i]]
+                    i += 1
+            flipped = tuple(parts)
+        else:
+            flipped = codes[::-1]
+        return resolve_shape(old[::-1], flipped)[::-1]
+    size = size_of(old)
+    result: list[int] = []
+    unknown: int | None = None
+    source = 0
+    i = 0
+
+    def take() -> int:
+        nonlocal source
+        if source >= len(old):
+            raise MXNetError(f"reshape: the codes {codes} use more axes than {old} has")
+        source += 1
+        return old[source - 1]
+
+    while i < len(codes):
+        code = codes[i]
+        if code > 0:
+            result.append(code)
+            source += 1
+        elif code == 0:
+            if size == 0 and source >= len(old):
+                result.append(0)
+            else:
+                result.append(take())
+        elif code == -1:
+            if unknown is not None:
+                raise MXNetError(f"reshape: only one axis of {codes} can be inferred")
+            unknown = len(result)
+            result.append(1)
+            source += 1
+        elif code == -2:
+            result.extend(old[source:])
+            source = len(old)
+        elif code == -3:
+            result.append(take() * take())
+        elif code == -4:
+            if i + 2 >= len(codes):
+                raise MXNetError(f"reshape: -4 must be followed by two lengths in {codes}")
+            whole = take()
+            left, right = codes[i + 1], codes[i + 2]
+            if left == -1 and right == -1:
+                raise MXNetError(f"reshape: only one part of a split can be inferred in {codes}")
+            if left == -1:
+                left = whole // right
+            elif right == -1:
+                right = whole // left
+            if left * right != whole:
+                raise MXNetError(f"reshape: an axis of {whole} cannot be split into {left} and {right}")
+            result += [left, right]
+            i += 2
+        else:
+            raise MXNetError(f"reshape: {code} is no length and no code in {codes}")
+        i += 1
+    known = size_of(tuple(result))
+    if unknown is not None:
+        if known == 0 or size % known:
+            raise MXNetError(f"reshape: cannot infer -1 of {codes} for {old}: {size} elements over {known}")
+        result[unknown] = size // known
+    elif known > size:
+        raise MXNetError(f"reshape: cannot make {tuple(result)} of {old}: {known} elements against {size}")
+    elif known < size:
+        raise ValueError(f"reshape: cannot make {tuple(result)} of {old}: {known} elements against {size}")
+    return tuple(result)
+
+
+tape.new = NDArray
