@@ -50,14 +50,18 @@ def main():
 
     machine = f"{platform.machine()}, Python {platform.python_version()}, {options.threads} thread(s)"
     print(f"{machine}; minimum of {options.rounds} interleaved rounds", flush=True)
-    results = compare(
-        options.systems,
-        options.workloads,
-        threads=options.threads,
-        rounds=options.rounds,
-        budget=options.budget,
-        pythons=options.python,
-    )
+    try:
+        results = compare(
+            options.systems,
+            options.workloads,
+            threads=options.threads,
+            rounds=options.rounds,
+            budget=options.budget,
+            pythons=options.python,
+        )
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 1
     print(f"\n{table(results)}")
     report = {"machine": machine, "training": results}
     if options.startup:

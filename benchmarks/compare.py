@@ -82,6 +82,8 @@ def compare(keys, names, *, threads=1, rounds=7, budget=0.15, pythons=(), say=pr
             if reason:
                 say(f"{SYSTEMS[key].title}: left out, {reason}")
                 workers.pop().close()
+        if not workers:
+            raise RuntimeError("none of the systems can run here")
         for name in names:
             results[name] = _compare_one(workers, name, rounds, budget)
     finally:
