@@ -92,7 +92,9 @@ print(len(cache.compilations), len(cache.loads))
 def test_a_new_process_loads_the_symbol_call_from_disk(tmp_path):
     environment = dict(os.environ, NUMBAGRAD_CACHE_DIR=str(tmp_path))
     outputs = [
-        subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True
+        ).stdout
         for _ in range(2)
     ]
     assert int(outputs[0].split()[0]) > 0

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from numbagrad.kernels import optimizer
+from numbagrad.launch import launch
+
+F, D = np.float32, np.float64
+SIZES = (1, 7, 0, 40)
+
+
+def addresses(arrays):
+    return np.array([array.ctypes.data for array in arrays], np.int64)
+
+
+def draw(rng, dtype, positive=False):
+    arrays = [rng.standard_normal(size).astype(dtype) for size in SIZES]
+    return [abs(array) for array in arrays] if positive else arrays
+
+
+def clipped(values, clip):
+    return np.clip(values, -clip, clip) if clip > 0 else values
+
+
+@pytest.mark.parametrize("dtype", [F, D])
+def test_sgd_all_parameters_in_one_call(dtype):
+    rng = np.random.default_rng(0)
+    w, g, m = draw(rng, dtype), draw(rng, dtype), draw(rng, dtype)
+    rows = np.array(
+        [[0.1, 0.01, 0.5, 0.2, 0.9, 1], [0.2, 0, 1, 0, 0, 1], [0.1, 0, 1, 0, 0, 1], [0.3, 0.1, 2, -1, 0.5, 1]]
+    )
+    has_momentum = [1, 0, 0, 1]
+    expected, twins = [], [[array.copy() for array in group] for group in (w, m)]
+    for i in range(4):
+        lr, wd, rescale, clip, momentum, _ = rows[i]
+        step = lr * (clipped(rescale * g[i].astype(D), clip) + wd * w[i].astype(D))
+        state = momentum * m[i].astype(D) - step if has_momentum[i] else -step
+        expected.append((w[i].astype(D) + state, state if has_momentum[i] else m[i].copy()))
+    table = addresses(m) * np.array(has_momentum)
+    kernel = {F: optimizer.sgd_float32, D: optimizer.sgd_float64}[dtype]
+    launch(kernel, addresses(w), addresses(g), table, np.array(SIZES), rows.ravel(), 4)
+    for i in range(4):
+        np.testing.assert_allclose(w[i], expected[i][0], rtol=0, atol=8 * np.finfo(dtype).eps)
+        np.testing.assert_allclose(m[i], expected[i][1], rtol=0, atol=8 * np.finfo(dtype).eps)
+        if has_momentum[i]:
+            launch(optimizer.sgd_momentum_array, twins[0][i], g[i], twins[1][i], rows[i])
+        else:
+            launch(optimizer.sgd_array, twins[0][i], g[i], rows[i])
+        assert (w[i] == twins[0][i]).all() and (m[i] == twins[1][i]).all()
+
+
+@pytest.mark.parametrize("dtype", [F, D])
+def test_adam_three_steps(dtype):
+    rng = np.random.default_rng(1)
+    w, g = draw(rng, dtype), draw(rng, dtype)
+    m, v = [np.zeros_like(array) for array in w], [np.zeros_like(array) for array in w]
+    reference = [[array.astype(D) for array in group] for group in (w, m, v)]
+    twins = [[array.copy() for array in group] for group in (w, m, v)]
+    rows = np.array([[0.1, 0.01, 0.5, 0.2, 0.9, 0.999, 1e-8, 0], [0.01, 0, 1, 0, 0.8, 0.99, 1e-3, 0]] * 2)
+    kernel = {F: optimizer.adam_float32, D: optimizer.adam_float64}[dtype]
+    tables = [addresses(group) for group in (w, g, m, v)]
+    for t in (1, 2, 3):
+        rows[:, 7] = t  # a buffer: no new argument
+        launch(kernel, *tables, np.array(SIZES), rows.ravel(), 4)
+        for i in range(4):
+            launch(optimizer.adam_array, twins[0][i], g[i], twins[1][i], twins[2][i], rows[i])
+            lr, wd, rescale, clip, beta1, beta2, epsilon, _ = rows[i]
+            weight, mean, square = (group[i] for group in reference)
+            gradient = clipped(rescale * g[i].astype(D) + wd * weight, clip)
+            mean[:] = beta1 * mean + (1 - beta1) * gradient
+            square[:] = beta2 * square + (1 - beta2) * gradient**2
+            rate = lr * np.sqrt(1 - beta2**t) / (1 - beta1**t)
+            weight[:] -= rate * mean / (np.sqrt(square) + epsilon)
+    for i in range(4):
+        np.testing.assert_allclose(w[i], reference[0][i], rtol=0, atol=40 * np.finfo(dtype).eps)
+        for group, twin in zip((w, m, v), twins, strict=True):
+            assert (group[i] == twin[i]).all()
+
+
+def test_nan_and_infinite_gradients_under_clipping():
+    w, g = np.zeros(4, F), np.array([np.nan, np.inf, -np.inf, 0.5], F)
+    launch(optimizer.sgd_array, w, g, np.array([1, 0, 1, 2, 0, 1.0]))
+    np.testing.assert_array_equal(w, [np.nan, -2, 2, -0.5])
