@@ -98,8 +98,10 @@ def expm1_float32(x: Any) -> Any:
     c = _f32(-20.0) if c < _f32(-20.0) else c
     shifted = fma(c, LOG2E_FLOAT32, MAGIC_FLOAT32)
     n = shifted - MAGIC_FLOAT32
-    r = fma(n, -LN2_LOW_FLOAT32, fma(n, -LN2_HIGH_FLOAT32, c))
-    q = fma(r * r, tail_float32(r), r)
+    exact = fma(n, -LN2_HIGH_FLOAT32, c)
+    r = fma(n, -LN2_LOW_FLOAT32, exact)
+    rest = fma(n, -LN2_LOW_FLOAT32, exact - r)  # what r rounds away counts where 2^n q and 2^n - 1 nearly cancel
+    q = fma(r * r, tail_float32(r), rest) + r
     half = float32_of((bits(shifted) + 126) << 23)  # 2^n / 2: 2^128 would overflow
     value = fma(half, q, half - _f32(0.5)) * _f32(2.0)
     return x if magnitude(x) < _f32(1e-9) else value
@@ -112,8 +114,10 @@ def expm1_float64(x: Any) -> Any:
     c = -45.0 if c < -45.0 else c
     shifted = fma(c, LOG2E_FLOAT64, MAGIC_FLOAT64)
     n = shifted - MAGIC_FLOAT64
-    r = fma(n, -LN2_LOW_FLOAT64, fma(n, -LN2_HIGH_FLOAT64, c))
-    q = fma(r * r, tail_float64(r), r)
+    exact = fma(n, -LN2_HIGH_FLOAT64, c)
+    r = fma(n, -LN2_LOW_FLOAT64, exact)
+    rest = fma(n, -LN2_LOW_FLOAT64, exact - r)  # what r rounds away counts where 2^n q and 2^n - 1 nearly cancel
+    q = fma(r * r, tail_float64(r), rest) + r
     half = float64_of((bits(shifted) + 1022) << 52)
     value = fma(half, q, half - 0.5) * 2.0
     return x if magnitude(x) < 1e-18 else value

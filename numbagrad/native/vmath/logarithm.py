@@ -55,7 +55,7 @@ def log_float32(x: Any) -> Any:
     i = bits(scaled)
     k = (i - _ROOT_HALF_FLOAT32) >> 23
     f = float32_of(i - (k << 23)) - _f32(1.0)
-    value = fma(_f32(k) + base, LN2_HIGH_FLOAT32, fma(f * f, _log1p_tail_float32(f), f))
+    value = fma(_f32(np.int32(k)) + base, LN2_HIGH_FLOAT32, fma(f * f, _log1p_tail_float32(f), f))
     value = value if x < _f32(np.inf) else x
     value = _f32(np.nan) if x < _f32(0.0) else value
     return _f32(-np.inf) if x == _f32(0.0) else value
@@ -69,7 +69,7 @@ def log_float64(x: Any) -> Any:
     base = -54.0 if denormal else 0.0
     i = bits(scaled)
     # AVX2 neither shifts 64 bits arithmetically nor converts them to floating point
-    k = ((i - _ROOT_HALF_FLOAT64 + (1024 << 52)) >> 52 & 0x7FF) - 1024
+    k = ((i - _ROOT_HALF_FLOAT64 + (1024 << 52)) >> 52 & 0xFFF) - 1024
     f = float64_of(i - (k << 52)) - 1.0
     n = float64_of(k + _MAGIC_BITS_FLOAT64) - _MAGIC_FLOAT64 + base
     s = f / (f + 2.0)
@@ -88,11 +88,11 @@ def log1p_float32(x: Any) -> Any:
     u = x + _f32(1.0)
     v = u - x
     rest = (x - (u - v)) + (_f32(1.0) - v)
-    rest = rest if u < _f32(2.0**40) else _f32(0.0)
     i = bits(u)
     k = (i - _ROOT_HALF_FLOAT32) >> 23
-    f = fma(rest, float32_of(0x3F800000 - (k << 23)), float32_of(i - (k << 23)) - _f32(1.0))
-    value = fma(_f32(k), LN2_HIGH_FLOAT32, fma(f * f, _log1p_tail_float32(f), f))
+    f = float32_of(i - (k << 23)) - _f32(1.0)
+    f = fma(rest, float32_of(0x3F800000 - (k << 23)), f) if u < _f32(2.0**40) else f
+    value = fma(_f32(np.int32(k)), LN2_HIGH_FLOAT32, fma(f * f, _log1p_tail_float32(f), f))
     value = value if x < _f32(np.inf) else x
     value = _f32(np.nan) if x < _f32(-1.0) else value
     return with_sign(_f32(np.inf) if x == _f32(-1.0) else value, x)
@@ -104,10 +104,10 @@ def log1p_float64(x: Any) -> Any:
     u = x + 1.0
     v = u - x
     rest = (x - (u - v)) + (1.0 - v)
-    rest = rest if u < 2.0**80 else 0.0
     i = bits(u)
-    k = ((i - _ROOT_HALF_FLOAT64 + (1024 << 52)) >> 52 & 0x7FF) - 1024
-    f = fma(rest, float64_of(0x3FF0000000000000 - (k << 52)), float64_of(i - (k << 52)) - 1.0)
+    k = ((i - _ROOT_HALF_FLOAT64 + (1024 << 52)) >> 52 & 0xFFF) - 1024
+    f = float64_of(i - (k << 52)) - 1.0
+    f = fma(rest, float64_of(0x3FF0000000000000 - (k << 52)), f) if u < 2.0**80 else f
     n = float64_of(k + _MAGIC_BITS_FLOAT64) - _MAGIC_FLOAT64
     s = f / (f + 2.0)
     z = s * s

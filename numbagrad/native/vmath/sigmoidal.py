@@ -47,7 +47,16 @@ _small_tanh_float64 = polynomial(
 _atanh_tail_float32 = polynomial((0.6666641, 0.40021765, 0.27997747, 0.28032607))
 _atanh_tail_float64 = polynomial(
     (
-        @S10@
+        0.666666666666663,
+        0.4000000000015972,
+        0.28571428547548405,
+        0.22222223988576098,
+        0.18181743259711455,
+        0.15386574204109904,
+        0.13300783859977391,
+        0.12107609679100753,
+        0.08333327808239331,
+        0.17031376602373482,
     )
 )
 
@@ -102,7 +111,10 @@ def sigmoid_float32(x: Any) -> Any:
     r = fma(n, -LN2_LOW_FLOAT32, fma(n, -LN2_HIGH_FLOAT32, c))
     p = fma(r * r, short_tail_float32(r), r) + _f32(1.0)
     e = p * float32_of(bits(shifted) << 23)
-    return (e * _UNSHIFT_FLOAT32 if x < _f32(0.0) else _f32(1.0)) / fma(e, _UNSHIFT_FLOAT32, _f32(1.0))
+    below = fma(e, _UNSHIFT_FLOAT32, _f32(1.0))
+    e = e * _UNSHIFT_FLOAT32
+    ratio = (e if x < _f32(0.0) else _f32(1.0)) / below
+    return fma(-e, ratio, e) if x < _f32(0.0) else ratio  # e / (1 + e) as e - e^2 / (1 + e)
 
 
 @njit(inline=True)
@@ -115,7 +127,10 @@ def sigmoid_float64(x: Any) -> Any:
     r = fma(n, -LN2_LOW_FLOAT64, fma(n, -LN2_HIGH_FLOAT64, c))
     p = fma(r * r, short_tail_float64(r), r) + 1.0
     e = p * float64_of(bits(shifted) << 52)
-    return (e * _UNSHIFT_FLOAT64 if x < 0.0 else 1.0) / fma(e, _UNSHIFT_FLOAT64, 1.0)
+    below = fma(e, _UNSHIFT_FLOAT64, 1.0)
+    e = e * _UNSHIFT_FLOAT64
+    ratio = (e if x < 0.0 else 1.0) / below
+    return fma(-e, ratio, e) if x < 0.0 else ratio  # e / (1 + e) as e - e^2 / (1 + e)
 
 
 @njit(inline=True)
