@@ -12,6 +12,7 @@ from numba import types
 from numbagrad.kernels.kernel import Kernel, kernel
 from numbagrad.native.compiler import intrinsic, njit
 
+_U = np.uintp  # unsigned positions cannot mean "from the end", so LLVM sees plain loops
 _BLOCK = 1024
 _FOLD = 128  # narrow rows are taken several at once as one line about this wide
 
@@ -54,121 +55,87 @@ def _below(value: Any, best: Any) -> bool:
     return value < best
 
 
+@njit(inline=True)
+def _ties(value: Any, best: Any) -> bool:
+    return (value == best) | ((value != value) & (best != best))
+
+
 def _extreme_kernels(name: str, word: str, pick: Any, beats: Any) -> tuple[Kernel, Kernel]:
     @njit
-    def block_extreme(x: Any) -> Any:
-        best = x[0]
-        for i in range(x.size):
-            best = pick(best, x[i])
+    def run_extreme(x: Any, start: int, count: int) -> Any:
+        first = _U(start)
+        best = x[first]
+        for i in range(_U(count)):
+            best = pick(best, x[first + i])
         return best
 
     @njit
-    def pick_rows(x: Any, best: Any, rows: int, pitch: int) -> None:
-        """Take into `best` what wins in `rows` rows, `pitch` elements apart."""
-        width = best.size
-        groups = rows // 4
-        for group in range(groups):
-            at = group * 4 * pitch
-            a = x[at : at + width]
-            b = x[at + pitch : at + pitch + width]
-            c = x[at + 2 * pitch : at + 2 * pitch + width]
-            d = x[at + 3 * pitch : at + 3 * pitch + width]
-            for i in range(width):
-                best[i] = pick(best[i], pick(pick(a[i], b[i]), pick(c[i], d[i])))
-        for row in range(rows - groups * 4):
-            at = (groups * 4 + row) * pitch
-            a = x[at : at + width]
-            for i in range(width):
-                best[i] = pick(best[i], a[i])
+    def pick_rows(x: Any, start: int, pitch: int, rows: int, best: Any, width: int) -> None:
+        """Take into the first `width` of `best` what wins in `rows` rows, `pitch` elements apart."""
+        step = _U(pitch)
+        for group in range((rows + 3) // 4):
+            row = max(min(group * 4, rows - 4), 0)  # the last rows once more where 4 do not divide them
+            a = _U(start + row * pitch)
+            b = a + step if rows > 1 else a
+            c = b + step if rows > 2 else a
+            d = c + step if rows > 3 else a
+            for i in range(_U(width)):
+                best[i] = pick(best[i], pick(pick(x[a + i], x[b + i]), pick(x[c + i], x[d + i])))
 
     def extreme(x: Any, out: Any, outer: int, n: int, inner: int) -> int:
-        if inner == 1 and n < 32:
-            at = 0
+        if inner == 1:
             for o in range(outer):
-                best = x[at]
-                for k in range(n):
-                    best = pick(best, x[at + k])
-                out[o] = best
-                at += n
-        elif inner == 1:
-            for o in range(outer):
-                out[o] = block_extreme(x[o * n : (o + 1) * n])
-        elif inner <= _FOLD // 2 and n >= 4 * (_FOLD // inner):
-            fold = _FOLD // inner
-            lines = n // fold
-            line = fold * inner
-            best_line = np.full(line, x.dtype.type(0))
-            for o in range(outer):
-                part = x[o * n * inner : (o + 1) * n * inner]
-                best_line[:] = part[:line]
-                pick_rows(part, best_line, lines, line)
-                result = out[o * inner : (o + 1) * inner]
-                for i in range(inner):
-                    result[i] = best_line[i]
-                pick_rows(best_line, result, fold, inner)
-                pick_rows(part[lines * line :], result, n - lines * fold, inner)
-        else:
-            for o in range(outer):
-                part = x[o * n * inner : (o + 1) * n * inner]
-                result = out[o * inner : (o + 1) * inner]
-                for i in range(inner):
-                    result[i] = part[i]
-                pick_rows(part[inner:], result, n - 1, inner)
+                out[o] = run_extreme(x, o * n, n)
+            return 0
+        fold = _FOLD // inner if inner <= _FOLD // 2 else 1
+        if n < 4 * fold:
+            fold = 1
+        lines = n // fold
+        line = fold * inner
+        held = np.full(line if fold > 1 else 0, x.dtype.type(0))
+        for o in range(outer):
+            base = o * n * inner
+            first = _U(base)
+            best = held if fold > 1 else out[o * inner : (o + 1) * inner]
+            for i in range(_U(line)):
+                best[i] = x[first + i]
+            pick_rows(x, base, line, lines, best, line)
+            for i in range(inner if fold > 1 else 0):
+                winner = held[i]
+                for copy in range(1, fold):
+                    winner = pick(winner, held[copy * inner + i])
+                for row in range(lines * fold, n):
+                    winner = pick(winner, x[base + row * inner + i])
+                out[o * inner + i] = winner
         return 0
 
-    @njit
-    def position(x: Any) -> int:
-        best = x[0]
-        home = 0
-        for start in range(0, x.size, _BLOCK):
-            winner = block_extreme(x[start : min(start + _BLOCK, x.size)])
-            if winner != winner:
-                home = start
-                best = winner
-                break
-            if beats(winner, best):
-                home = start
-                best = winner
-        block = x[home : min(home + _BLOCK, x.size)]
-        for i in range(block.size):
-            if block[i] == best or (best != best and block[i] != block[i]):
-                return home + i
-        return home
-
     def arg_extreme(x: Any, out: Any, outer: int, n: int, inner: int) -> int:
-        if inner == 1 and n < 32:
-            at = 0
+        if inner == 1:
             for o in range(outer):
-                best = x[at]
-                index = 0
+                best = x[o * n]
+                home = o * n
+                for start in range(o * n, (o + 1) * n, _BLOCK):
+                    winner = run_extreme(x, start, min(_BLOCK, (o + 1) * n - start))
+                    if beats(winner, best) or (winner != winner and best == best):
+                        home = start
+                        best = winner
+                while not _ties(x[home], best):
+                    home += 1
+                out[o] = home - o * n
+            return 0
+        leaders = np.full(min(inner, _BLOCK), x.dtype.type(0))
+        for o in range(outer):
+            for left in range(0, inner, _BLOCK):
+                width = min(_BLOCK, inner - left)
+                index = out[o * inner + left : o * inner + left + width]
                 for k in range(n):
-                    value = x[at + k]
-                    if beats(value, best) or (value != value and best == best):
-                        best = value
-                        index = k
-                out[o] = index
-                at += n
-        elif inner == 1:
-            for o in range(outer):
-                out[o] = position(x[o * n : (o + 1) * n])
-        else:
-            leaders = np.full(min(inner, _BLOCK), x.dtype.type(0))
-            for o in range(outer):
-                for left in range(0, inner, _BLOCK):
-                    width = min(_BLOCK, inner - left)
-                    leader = leaders[:width]
-                    index = out[o * inner + left : o * inner + left + width]
-                    leader[:] = x[o * n * inner + left : o * n * inner + left + width]
-                    index[:] = 0
-                    for k in range(1, n):
-                        at = (o * n + k) * inner + left
-                        row = x[at : at + width]
-                        for i in range(width):
-                            value = row[i]
-                            best = leader[i]
-                            wins = beats(value, best) | ((value != value) & (best == best))
-                            leader[i] = value if wins else best
-                            index[i] = k if wins else index[i]
+                    a = _U((o * n + k) * inner + left)
+                    for i in range(_U(width)):
+                        value = x[a + i]
+                        best = leaders[i]
+                        wins = (k == 0) | beats(value, best) | ((value != value) & (best == best))
+                        leaders[i] = value if wins else best
+                        index[i] = k if wins else index[i]
         return 0
 
     extreme.__name__ = extreme.__qualname__ = f"{name}_"
@@ -183,39 +150,23 @@ max_, argmax = _extreme_kernels("max", "largest", _larger, _above)
 min_, argmin = _extreme_kernels("min", "smallest", _smaller, _below)
 
 
-@njit(inline=True)
-def _ties(value: Any, best: Any) -> bool:
-    return (value == best) | ((value != value) & (best != best))
-
-
 @kernel("in in in out size size size")
 def extreme_vjp(g: Any, x: Any, y: Any, dx: Any, outer: int, n: int, inner: int) -> int:
     """The VJP of `max_` and `min_`: `g` shared equally among the elements that equal `y` (NaN equals NaN)."""
     shares = np.full(inner, dx.dtype.type(0))
+    nothing = dx.dtype.type(0)
     for o in range(outer):
-        head = g[o * inner : (o + 1) * inner]
-        best = y[o * inner : (o + 1) * inner]
-        if inner == 1:
-            row = x[o * n : (o + 1) * n]
-            slope = dx[o * n : (o + 1) * n]
-            count = 0
-            for k in range(n):
-                count += _ties(row[k], best[0])
-            share = dx.dtype.type(head[0] / max(count, 1))
-            nothing = dx.dtype.type(0)
-            for k in range(n):
-                slope[k] = share if _ties(row[k], best[0]) else nothing
-        else:
-            shares[:] = 0
-            for k in range(n):
-                row = x[(o * n + k) * inner : (o * n + k + 1) * inner]
-                for i in range(inner):
-                    shares[i] += _ties(row[i], best[i])
-            for i in range(inner):
-                shares[i] = head[i] / max(shares[i], 1)
-            for k in range(n):
-                row = x[(o * n + k) * inner : (o * n + k + 1) * inner]
-                slope = dx[(o * n + k) * inner : (o * n + k + 1) * inner]
-                for i in range(inner):
-                    slope[i] = shares[i] if _ties(row[i], best[i]) else 0
+        top = _U(o * inner)
+        for i in range(inner):
+            shares[i] = nothing
+        for k in range(n):
+            a = _U((o * n + k) * inner)
+            for i in range(_U(inner)):
+                shares[i] += _ties(x[a + i], y[top + i])
+        for i in range(_U(inner)):
+            shares[i] = g[top + i] / max(shares[i], 1)
+        for k in range(n):
+            a = _U((o * n + k) * inner)
+            for i in range(_U(inner)):
+                dx[a + i] = shares[i] if _ties(x[a + i], y[top + i]) else nothing
     return 0
