@@ -1,0 +1,133 @@
+"""The dense layer, bias and activation included, as one kernel each way."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numbagrad.errors import MXNetError
+from numbagrad.kernels import dense as kernels
+from numbagrad.launch import launch
+from numbagrad.ops import arithmetic as a
+from numbagrad.ops.casting import cast
+from numbagrad.ops.dtypes import floating, promote
+from numbagrad.ops.gemm import product
+from numbagrad.ops.registry import WRITTEN, ArrayLike, Context, Output, Sample, fused
+
+ACTIVATIONS: dict[str, tuple[int, Callable[[Any], Any]]] = {
+    "relu": (1, a.relu),
+    "sigmoid": (2, a.sigmoid),
+    "tanh": (3, a.tanh),
+    "softrelu": (4, a.softplus),
+    "softsign": (5, a.softsign),
+}
+"""The activations by name: their code in the kernels, and the op."""
+
+_BY_CODE = {code: op for code, op in ACTIVATIONS.values()}
+_UNUSED = {np.dtype(name): np.zeros(1, name) for name in ("float32", "float64")}
+
+
+def _reference(x: Any, weight: Any, bias: Any, *, activation: int) -> Any:
+    y = product(x, weight, transpose_a=False, transpose_b=True)
+    if bias is not None:
+        y = a.add(y, bias)
+    return _BY_CODE[activation](y) if activation else y
+
+
+def _vjp(context: Context, g: Any, into: Callable[[int], tuple[np.ndarray, bool] | None]) -> list[Any]:
+    (_, _, x), (_, _, w), bias, (_, _, y) = context.saved  # type: ignore[attr-defined]
+    n, k = context.shape(0)
+    units = context.shape(1)[0]
+    act = context.params["activation"]
+    flat = g._flat
+    unused = _UNUSED[flat.dtype]
+    parents = context.parents  # type: ignore[attr-defined]
+    dx, dw, db = unused, unused, unused
+    add_w = add_b = 0
+    results: list[Any] = [None, None, None]
+    if parents[0] is not None:
+        dx = np.empty(n * k, flat.dtype)
+        results[0] = (dx, (n, k))
+    if parents[1] is not None:
+        offered = into(1)
+        if offered is None:
+            dw = np.empty(units * k, flat.dtype)
+            results[1] = (dw, (units, k))
+        else:
+            dw, add_w = offered
+            results[1] = WRITTEN
+    if bias is not None and parents[2] is not None:
+        offered = into(2)
+        if offered is None:
+            db = np.empty(units, flat.dtype)
+            results[2] = (db, (units,))
+        else:
+            db, add_b = offered
+            results[2] = WRITTEN
+    launch(
+        kernels.dense_vjp,
+        flat,
+        x,
+        w,
+        y,
+        np.empty(n * units, flat.dtype) if act else unused,
+        dx,
+        dw,
+        db,
+        n,
+        units,
+        k,
+        act,
+        parents[0] is not None,
+        parents[1] is not None,
+        bias is not None and parents[2] is not None,
+        add_w,
+        add_b,
+    )
+    return results
+
+
+def _samples() -> list[Sample]:
+    x = np.sin(np.arange(12.0) * 1.3).reshape(4, 3)
+    w = np.cos(np.arange(6.0) * 0.9).reshape(2, 3)
+    b = np.array([0.3, -0.2])
+    numpy: dict[int, Callable[[Any], Any]] = {0: lambda z: z, **{code: op.numpy for code, op in _BY_CODE.items()}}
+    found = [
+        Sample((x, w, b), {"activation": code}, lambda x, w, b, f=f: f(x @ w.T + b)) for code, f in numpy.items()
+    ]
+    found.append(Sample((x, w, None), {"activation": 3}, lambda x, w, b: np.tanh(x @ w.T)))
+    return found
+
+
+@fused("dense", _vjp, _reference, saves="y0", samples=_samples)
+def dense(x: ArrayLike, weight: ArrayLike, bias: ArrayLike | None, *, activation: int) -> Output:
+    """act(x weight' + bias): x (n, k), weight (units, k), bias (units,) or None, one floating dtype."""
+    shape = x._shape
+    units, k = weight._shape
+    if len(shape) != 2 or shape[1] != k:
+        raise MXNetError(
+            f"FullyConnected: an input of shape {shape} does not fit a weight of shape {weight._shape}: "
+            f"the last axis must be {k}"
+        )
+    flat = x._flat
+    dtype = flat.dtype
+    n = shape[0]
+    out = np.empty(n * units, dtype)
+    if bias is None:
+        launch(kernels.dense, flat, weight._flat, _UNUSED[dtype], out, n, units, k, 0, activation)
+    else:
+        if bias._shape != (units,):
+            raise MXNetError(f"FullyConnected: a bias of shape {bias._shape} does not fit {units} units")
+        launch(kernels.dense, flat, weight._flat, bias._flat, out, n, units, k, 1, activation)
+    return out, (n, units)
+
+
+def fully_connected(x: Any, weight: Any, bias: Any, activation: int = 0) -> Any:
+    """:data:`dense` after the dtypes have been lined up."""
+    dtype = x._flat.dtype
+    if dtype is not weight._flat.dtype or (bias is not None and dtype is not bias._flat.dtype) or dtype.kind != "f":
+        arrays = [x, weight] if bias is None else [x, weight, bias]
+        target = floating(promote([array._flat.dtype for array in arrays]))
+        x, weight = cast(x, dtype=target), cast(weight, dtype=target)
+        bias = None if bias is None else cast(bias, dtype=target)
+    return dense(x, weight, bias, activation=activation)

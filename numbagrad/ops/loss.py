@@ -1,0 +1,205 @@
+"""Losses fused into one kernel each way: one loss an example, from predictions (batch, ...) and labels."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numbagrad.errors import MXNetError
+from numbagrad.kernels import loss as kernels
+from numbagrad.kernels.kernel import Kernel
+from numbagrad.launch import launch
+from numbagrad.ops import arithmetic as a
+from numbagrad.ops.casting import cast
+from numbagrad.ops.indexing import pick
+from numbagrad.ops.reduction import mean, sum_
+from numbagrad.ops.registry import ArrayLike, Context, Output, Sample, fused
+from numbagrad.ops.shaping import reshape
+from numbagrad.ops.softmax import log_softmax
+
+
+def _expect(name: str, x: ArrayLike, label: ArrayLike, fits: bool) -> None:
+    if not fits:
+        raise MXNetError(f"{name}: labels of shape {label._shape} do not fit predictions of shape {x._shape}")
+
+
+# ------------------------------------------------------------------------------------------- softmax, classes
+
+
+def _ce_reference(x: Any, label: Any, *, weight: float) -> Any:
+    logp = log_softmax(x, axis=1, temperature=1.0)
+    return a.multiply(pick(logp, cast(label, dtype="int64"), axis=1, keepdims=False, mode="clip"), -weight)
+
+
+def _ce_vjp(context: Context, g: Any, into: Any) -> list[Any]:
+    label = context.saved[1][2]  # type: ignore[attr-defined]
+    n, classes = context.shape(0)
+    dx = np.empty(n * classes, g._flat.dtype)
+    launch(kernels.softmax_ce_vjp, g._flat, context.aux, label, dx, n, classes, context.params["weight"])
+    return [(dx, (n, classes)), None]
+
+
+def _ce_samples() -> list[Sample]:
+    x = np.sin(np.arange(12.0) * 2.3).reshape(4, 3)
+    label = np.array([2, 0, 1, 1])
+
+    def expected(x: np.ndarray, label: np.ndarray) -> np.ndarray:
+        logp = x - np.log(np.exp(x).sum(axis=1, keepdims=True))
+        return -0.5 * logp[np.arange(4), label]
+
+    return [Sample((x, label), {"weight": 0.5}, expected)]
+
+
+@fused("softmax_ce", _ce_vjp, _ce_reference, samples=_ce_samples)
+def softmax_ce(x: ArrayLike, label: ArrayLike, *, weight: float) -> tuple[np.ndarray, tuple[int], np.ndarray]:
+    """-weight log softmax(x)[label]: x (n, classes), label (n,) of any dtype, result (n,).
+
+    Raises
+    ------
+    MXNetError
+        For a label that is no class, before anything is computed.
+    """
+    _expect("SoftmaxCrossEntropyLoss", x, label, len(x._shape) == 2 and label._flat.size == x._shape[0])
+    n, classes = x._shape
+    dtype = x._flat.dtype
+    loss, p = np.empty(n, dtype), np.empty(n * classes, dtype)
+    launch(kernels.softmax_ce, x._flat, label._flat, loss, p, n, classes, weight)
+    return loss, (n,), p
+
+
+def _dense_ce_reference(x: Any, label: Any, *, weight: float) -> Any:
+    logp = log_softmax(x, axis=1, temperature=1.0)
+    return a.multiply(sum_(a.multiply(logp, label), axes=(1,), keepdims=False), -weight)
+
+
+def _dense_ce_vjp(context: Context, g: Any, into: Any) -> list[Any]:
+    x, label = context.saved[0][2], context.saved[1][2]  # type: ignore[attr-defined]
+    shape = n, classes = context.shape(0)
+    weight = context.params["weight"]
+    results: list[Any] = [None, None]
+    if context.wants(0):
+        dx = np.empty(n * classes, g._flat.dtype)
+        launch(kernels.softmax_ce_dense_vjp, g._flat, context.aux, label, dx, n, classes, weight)
+        results[0] = (dx, shape)
+    if context.wants(1):
+        dz = np.empty(n * classes, g._flat.dtype)
+        launch(kernels.softmax_ce_dense_label_vjp, g._flat, x, dz, n, classes, weight)
+        results[1] = (dz, shape)
+    return results
+
+
+def _dense_ce_samples() -> list[Sample]:
+    x = np.sin(np.arange(12.0) * 2.3).reshape(4, 3)
+    z = np.cos(np.arange(12.0) * 1.1).reshape(4, 3) ** 2
+
+    def expected(x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        return -2.0 * (z * (x - np.log(np.exp(x).sum(axis=1, keepdims=True)))).sum(axis=1)
+
+    return [Sample((x, z), {"weight": 2.0}, expected)]
+
+
+@fused("softmax_ce_dense", _dense_ce_vjp, _dense_ce_reference, samples=_dense_ce_samples)
+def softmax_ce_dense(x: ArrayLike, label: ArrayLike, *, weight: float) -> tuple[np.ndarray, tuple[int], np.ndarray]:
+    """-weight sum(label log softmax(x)): both (n, classes) of one dtype, result (n,)."""
+    _expect("SoftmaxCrossEntropyLoss", x, label, len(x._shape) == 2 and label._shape == x._shape)
+    n, classes = x._shape
+    dtype = x._flat.dtype
+    loss, p = np.empty(n, dtype), np.empty(n * classes, dtype)
+    launch(kernels.softmax_ce_dense, x._flat, label._flat, loss, p, n, classes, weight)
+    return loss, (n,), p
+
+
+# --------------------------------------------------------------------- one number against one number, averaged
+
+
+def _inner(x: ArrayLike) -> int:
+    return x._flat.size // x._shape[0] if x._shape[0] else 1
+
+
+def _averaged(
+    name: str,
+    title: str,
+    kernel: Kernel,
+    vjp_kernel: Kernel,
+    label_vjp: Callable[..., None],
+    elementwise: Callable[[Any, Any], Any],
+    numpy: Callable[[Any, Any], Any],
+) -> Any:
+    """A loss that is the mean over all axes but the first of a function of a prediction and a label."""
+
+    def reference(x: Any, label: Any, *, weight: float) -> Any:
+        if label._shape != x._shape:
+            label = reshape(label, shape=x._shape)
+        if label._flat.dtype != x._flat.dtype:
+            label = cast(label, dtype=x._flat.dtype)
+        loss = a.multiply(elementwise(x, label), weight)
+        return mean(loss, axes=tuple(range(1, len(x._shape))), keepdims=False) if len(x._shape) > 1 else loss
+
+    def rule(context: Context, g: Any, into: Any) -> list[Any]:
+        x, label = context.saved[0][2], context.saved[1][2]  # type: ignore[attr-defined]
+        shape = context.shape(0)
+        batch = shape[0]
+        inner = x.size // batch if batch else 1
+        weight = context.params["weight"]
+        results: list[Any] = [None, None]
+        if context.wants(0):
+            dx = np.empty(x.size, x.dtype)
+            launch(vjp_kernel, g._flat, x, label, dx, batch, inner, weight)
+            results[0] = (dx, shape)
+        if context.wants(1):
+            dz = np.empty(x.size, x.dtype)
+            label_vjp(g._flat, x, label, dz, batch, inner, weight)
+            results[1] = (dz, context.shape(1))
+        return results
+
+    def samples() -> list[Sample]:
+        x = np.sin(np.arange(12.0) * 2.3).reshape(4, 3)
+        z = np.cos(np.arange(12.0) * 1.1).reshape(4, 3) ** 2
+        return [
+            Sample((x, z), {"weight": 0.5}, lambda x, z: 0.5 * numpy(x, z).mean(axis=1)),
+            Sample((x[:, :1], z[:, 0]), {"weight": 1.0}, lambda x, z: numpy(x[:, 0], z)),
+        ]
+
+    @fused(name, rule, reference, samples=samples)
+    def op(x: ArrayLike, label: ArrayLike, *, weight: float) -> Output:
+        _expect(title, x, label, len(x._shape) > 0 and label._flat.size == x._flat.size)
+        batch = x._shape[0]
+        loss = np.empty(batch, x._flat.dtype)
+        launch(kernel, x._flat, label._flat, loss, batch, _inner(x), weight)
+        return loss, (batch,)
+
+    return op
+
+
+def _bce(x: Any, z: Any) -> Any:
+    # softplus(x) - x z: smooth at 0, so that its derivative there is sigmoid(x) - z.
+    return a.subtract(a.softplus(x), a.multiply(x, z))
+
+
+sigmoid_bce = _averaged(
+    "sigmoid_bce",
+    "SigmoidBinaryCrossEntropyLoss",
+    kernels.sigmoid_bce,
+    kernels.sigmoid_bce_vjp,
+    lambda g, x, z, dz, batch, inner, weight: launch(kernels.sigmoid_bce_label_vjp, g, x, dz, batch, inner, weight),
+    _bce,
+    lambda x, z: np.logaddexp(x, 0) - x * z,
+)
+l2 = _averaged(
+    "l2",
+    "L2Loss",
+    kernels.l2,
+    kernels.l2_vjp,
+    lambda g, x, z, dz, batch, inner, weight: launch(kernels.l2_vjp, g, z, x, dz, batch, inner, weight),
+    lambda x, z: a.multiply(a.square(a.subtract(z, x)), 0.5),
+    lambda x, z: (z - x) ** 2 / 2,
+)
+l1 = _averaged(
+    "l1",
+    "L1Loss",
+    kernels.l1,
+    kernels.l1_vjp,
+    lambda g, x, z, dz, batch, inner, weight: launch(kernels.l1_vjp, g, z, x, dz, batch, inner, weight),
+    lambda x, z: a.absolute(a.subtract(z, x)),
+    lambda x, z: np.abs(z - x),
+)
