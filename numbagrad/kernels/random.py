@@ -332,8 +332,9 @@ def _one_normal(key, block, attempt, lane):
     """(normal number, uniform number in (0, 1), the same to 32 bits and independent) from one block."""
     w0, w1, w2, w3 = rng.draw_block(key, block, attempt, lane)
     radius = math.sqrt(-2.0 * math.log(rng.open_unit(w0, w1)))
-    angle = (np.float64(w2) + 0.5) * (2.0 * math.pi / 4294967296.0)
-    return radius * math.cos(angle), (np.float64(w3) + 0.5) * 2.0**-32
+    sine, cosine = rng.quarter_float64((np.float64(w2 >> _ONE) + 0.5) * 2.0**-31 - 0.5)
+    sign = 1.0 - 2.0 * np.float64(w1 & _ONE)  # a bit that open_unit does not look at
+    return sign * radius * (sine if w2 & _ONE else cosine), (np.float64(w3) + 0.5) * 2.0**-32
 
 
 @njit
@@ -359,8 +360,10 @@ def _gamma(key, block, alpha):
         v = 1.0 + c * z
         if v > 0.0:
             v = v * v * v
-            # for a great d nearly all are accepted, and the test would be rounding noise
-            if d > 1e8 or math.log(u) < 0.5 * z * z + d - d * v + d * math.log(v):
+            # the paper's squeeze; for a great d nearly all are accepted, and the test would be rounding noise
+            if u < 1.0 - 0.0331 * (z * z) * (z * z) or d > 1e8:
+                return d * v * boost
+            if math.log(u) < 0.5 * z * z + d - d * v + d * math.log(v):
                 return d * v * boost
 
 

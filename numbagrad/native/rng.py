@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from numbagrad.native import vmath
 from numbagrad.native.compiler import njit
+from numbagrad.native.vmath.intrinsics import polynomial
 
 GROUP_BLOCKS = 32
 """Blocks that a fill draws at once."""
@@ -215,28 +216,22 @@ def to_exponential(words, out):
 
 
 # Taylor's terms of sin(x pi/2) / x and cos(x pi/2) in x^2 on |x| <= 1/2, as far as half an ulp reaches.
-_SINE_32 = tuple(np.float32((-1) ** i * (math.pi / 2) ** (2 * i + 1) / math.factorial(2 * i + 1)) for i in range(5))
-_COSINE_32 = tuple(np.float32((-1) ** i * (math.pi / 2) ** (2 * i) / math.factorial(2 * i)) for i in range(5))
-_SINE_64 = tuple((-1) ** i * (math.pi / 2) ** (2 * i + 1) / math.factorial(2 * i + 1) for i in range(8))
-_COSINE_64 = tuple((-1) ** i * (math.pi / 2) ** (2 * i) / math.factorial(2 * i) for i in range(9))
+_SINE = tuple((-1) ** i * (math.pi / 2) ** (2 * i + 1) / math.factorial(2 * i + 1) for i in range(8))
+_COSINE = tuple((-1) ** i * (math.pi / 2) ** (2 * i) / math.factorial(2 * i) for i in range(9))
+_sine_float32, _cosine_float32 = polynomial(_SINE[:5]), polynomial(_COSINE[:5])
+_sine_float64, _cosine_float64 = polynomial(_SINE), polynomial(_COSINE)
 
 
 @njit(inline=True)
-def _quarter_float32(x):
+def quarter_float32(x):
     """(sin, cos) of x quarter turns, |x| <= 1/2."""
-    s, c, z = _SINE_32, _COSINE_32, x * x
-    sine = (((s[4] * z + s[3]) * z + s[2]) * z + s[1]) * z + s[0]
-    cosine = (((c[4] * z + c[3]) * z + c[2]) * z + c[1]) * z + c[0]
-    return sine * x, cosine
+    return _sine_float32(x * x) * x, _cosine_float32(x * x)
 
 
 @njit(inline=True)
-def _quarter_float64(x):
+def quarter_float64(x):
     """(sin, cos) of x quarter turns, |x| <= 1/2."""
-    s, c, z = _SINE_64, _COSINE_64, x * x
-    sine = ((((((s[7] * z + s[6]) * z + s[5]) * z + s[4]) * z + s[3]) * z + s[2]) * z + s[1]) * z + s[0]
-    cosine = (((((((c[8] * z + c[7]) * z + c[6]) * z + c[5]) * z + c[4]) * z + c[3]) * z + c[2]) * z + c[1]) * z + c[0]
-    return sine * x, cosine
+    return _sine_float64(x * x) * x, _cosine_float64(x * x)
 
 
 @njit
@@ -258,7 +253,7 @@ def to_normal(words, out):
         for j in range(GROUP_WORDS // 2):
             radius = vmath.sqrt(minus_two * vmath.log(first[j]))
             bits = signed[j]
-            sine, cosine = _quarter_float32(np.float32(np.int32(bits >> 2)) * np.float32(scale))
+            sine, cosine = quarter_float32(np.float32(np.int32(bits >> 2)) * np.float32(scale))
             radius = -radius if bits & 1 else radius
             swap = (bits & 2) != 0
             first[j] = radius * (sine if swap else cosine)
@@ -270,7 +265,7 @@ def to_normal(words, out):
             radius = vmath.sqrt(minus_two * vmath.log(first[j]))
             bits = signed[j]
             angle = real(np.int32(bits >> 2)) * upper + real(np.int32((low[j] >> 10) & 0x3FFFFF))
-            sine, cosine = _quarter_float64(np.float64(angle * scale))
+            sine, cosine = quarter_float64(np.float64(angle * scale))
             radius = -radius if bits & 1 else radius
             swap = (bits & 2) != 0
             first[j] = radius * (sine if swap else cosine)

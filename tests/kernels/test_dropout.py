@@ -40,9 +40,11 @@ def test_rate(p):
 def test_nothing_dropped_at_0_and_all_at_1():
     """And both advance the stream as any other rate does."""
     state_0, x, y, mask = _forward(0.0)
-    assert np.array_equal(y, x) and mask.all()
+    assert np.array_equal(y, x)
+    assert mask.all()
     state_1, _, y, mask = _forward(1.0)
-    assert not y.any() and not mask.any()
+    assert not y.any()
+    assert not mask.any()
     state, *_ = _forward(0.5)
     assert state_0.tolist() == state_1.tolist() == state.tolist()
     assert int(state[1]) == -(-100_000 // rng.GROUP_WORDS) * rng.GROUP_BLOCKS
@@ -77,4 +79,6 @@ def test_bad_rate_leaves_all_as_it_was(p):
     x, y, mask = np.ones(4, np.float32), np.full(4, 7, np.float32), np.full(4, 7, np.uint8)
     with pytest.raises(MXNetError, match="rate p"):
         launch(kernels.dropout, state, x, y, mask, 4, p)
-    assert state[1] == 0 and (y == 7).all() and (mask == 7).all()
+    assert state[1] == 0
+    assert (y == 7).all()
+    assert (mask == 7).all()
