@@ -71,6 +71,22 @@ def bits(typingctx: Any, x: Any) -> Any:
     return integer(x), codegen
 
 
+def _low32_twin(i: Any) -> int:
+    return ((int(i) + 2**31) & 0xFFFFFFFF) - 2**31
+
+
+@intrinsic(_low32_twin)
+def low32(typingctx: Any, i: Any) -> Any:
+    """The low 32 bits of `i` as int32: keeps LLVM from widening float32 work to vectors of 64-bit integers."""
+    if not isinstance(i, types.Integer):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.cast(builder, args[0], i, types.int32)
+
+    return types.int32(i), codegen
+
+
 def _float32_twin(i: Any) -> Any:
     return np.uint32(int(i) & 0xFFFFFFFF).view(np.float32)
 

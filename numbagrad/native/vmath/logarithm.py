@@ -9,7 +9,7 @@ import numpy as np
 
 from numbagrad.native.compiler import njit
 from numbagrad.native.vmath.exponential import LN2_HIGH_FLOAT32, LN2_HIGH_FLOAT64, LN2_LOW_FLOAT64
-from numbagrad.native.vmath.intrinsics import bits, float32_of, float64_of, fma, polynomial, with_sign
+from numbagrad.native.vmath.intrinsics import bits, float32_of, float64_of, fma, low32, polynomial, with_sign
 
 _f32 = np.float32
 _ROOT_HALF_FLOAT32 = 0x3F3504F3  # bits of sqrt(1/2)
@@ -53,9 +53,9 @@ def log_float32(x: Any) -> Any:
     scaled = x * _f32(2.0**24) if denormal else x
     base = _f32(-24.0) if denormal else _f32(0.0)
     i = bits(scaled)
-    k = (i - _ROOT_HALF_FLOAT32) >> 23
+    k = low32(i - _ROOT_HALF_FLOAT32) >> 23
     f = float32_of(i - (k << 23)) - _f32(1.0)
-    value = fma(_f32(np.int32(k)) + base, LN2_HIGH_FLOAT32, fma(f * f, _log1p_tail_float32(f), f))
+    value = fma(_f32(low32(k)) + base, LN2_HIGH_FLOAT32, fma(f * f, _log1p_tail_float32(f), f))
     value = value if x < _f32(np.inf) else x
     value = _f32(np.nan) if x < _f32(0.0) else value
     return _f32(-np.inf) if x == _f32(0.0) else value
@@ -89,10 +89,10 @@ def log1p_float32(x: Any) -> Any:
     v = u - x
     rest = (x - (u - v)) + (_f32(1.0) - v)
     i = bits(u)
-    k = (i - _ROOT_HALF_FLOAT32) >> 23
+    k = low32(i - _ROOT_HALF_FLOAT32) >> 23
     f = float32_of(i - (k << 23)) - _f32(1.0)
     f = fma(rest, float32_of(0x3F800000 - (k << 23)), f) if u < _f32(2.0**40) else f
-    value = fma(_f32(np.int32(k)), LN2_HIGH_FLOAT32, fma(f * f, _log1p_tail_float32(f), f))
+    value = fma(_f32(low32(k)), LN2_HIGH_FLOAT32, fma(f * f, _log1p_tail_float32(f), f))
     value = value if x < _f32(np.inf) else x
     value = _f32(np.nan) if x < _f32(-1.0) else value
     return with_sign(_f32(np.inf) if x == _f32(-1.0) else value, x)
