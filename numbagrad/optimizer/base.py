@@ -1,0 +1,225 @@
+"""What optimisers share: rates, decay, counts of updates, and how they are looked up by name."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from numbagrad.kernels.kernel import Kernel
+from numbagrad.launch import launch
+from numbagrad.ops.casting import cast_flat, write_cast
+from numbagrad.ops.dtypes import FLOAT32
+from numbagrad.walk import zeros
+
+_HALF = np.dtype("float16")
+
+
+class Optimizer:
+    """A rule that updates weights, one numbered parameter at a time or all in one call.
+
+    Parameters
+    ----------
+    rescale_grad : float
+        Gradients are multiplied by it.
+    param_idx2name : dict of int to str, optional
+        Names; weight decay then spares those that do not end in ``_weight`` or ``_gamma``.
+    wd : float
+        Weight decay.
+    clip_gradient : float, optional
+        Gradients are clipped to its range.
+    learning_rate : float, optional
+        0.01 unless the rule says otherwise.
+    lr_scheduler : LRScheduler, optional
+        Gives the rate from the number of updates; `learning_rate` becomes its base.
+    begin_num_update : int
+        The count to start from.
+    multi_precision : bool
+        Keep a float32 copy of float16 weights and update that.
+    param_dict : dict of int to Parameter, optional
+        Their ``lr_mult`` and ``wd_mult`` scale rate and decay.
+
+    Notes
+    -----
+    A rule states ``columns`` (what its kernels read, a row a parameter), ``table_kernels``, :meth:`kernel`,
+    :meth:`constants` and :meth:`row` (see ``kernels.optimizer``); or it overrides :meth:`update`.
+    """
+
+    registry: ClassVar[dict[str, type["Optimizer"]]] = {}
+    table_kernels: ClassVar[dict[str, Kernel]] = {}
+    """The kernel over all parameters, by dtype; empty for a rule that only has ``update``."""
+    columns: ClassVar[tuple[str, ...]] = ()
+    """What a row of the kernels' table holds."""
+    counted: ClassVar[bool] = False
+    """Whether the kernels read the step count, the column ``t``."""
+    state_count: ClassVar[int] = 0
+    """How many arrays of state the kernels take an array of weights."""
+
+    def __init__(
+        self,
+        rescale_grad: float = 1.0,
+        param_idx2name: dict[int, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        learning_rate: float | None = None,
+        lr_scheduler: Any = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: dict[int, Any] | None = None,
+    ) -> None:
+        self.rescale_grad = rescale_grad
+        self.wd = wd
+        self.clip_gradient = clip_gradient
+        self.lr = 0.01 if learning_rate is None else learning_rate
+        self.lr_scheduler = lr_scheduler
+        if lr_scheduler is not None:
+            if learning_rate is None:
+                self.lr = lr_scheduler.base_lr
+            else:
+                lr_scheduler.base_lr = learning_rate
+        self.begin_num_update = begin_num_update
+        self.num_update = begin_num_update
+        self.multi_precision = multi_precision
+        self.idx2name = dict(param_idx2name or {})
+        self.param_dict = param_dict or {}
+        self.lr_mult: dict[Any, float] = {}
+        self.wd_mult: dict[Any, float] = {}
+        self.set_wd_mult({})
+        self._index_update_count: dict[Any, int] = {}
+
+    # ------------------------------------------------------------------------------------------- the rule
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """The state that the rule keeps for `weight`: None, an NDArray or a tuple of them."""
+        return None
+
+    def row(self, index: Any, lr: float, wd: float) -> tuple[float, ...]:
+        """The row of the kernel's table for one parameter."""
+        raise NotImplementedError
+
+    def constants(self) -> tuple[float, ...]:
+        """What the rows hold besides rate, decay and step count; new rows are written when it changes."""
+        return ()
+
+    def kernel(self, states: tuple[Any, ...]) -> Kernel:
+        """The kernel over one array."""
+        raise NotImplementedError
+
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Update `weight` in place from `grad`; lists update one by one."""
+        if isinstance(index, (list, tuple)):
+            for each in zip(index, weight, grad, state, strict=True):
+                self.update(*each)
+            return
+        self._update_count(index)
+        states = as_tuple(state)
+        row = np.array(self.row(index, self._get_lr(index), self._get_wd(index)))
+        flats = [weight._flat, grad._flat, *[each._flat for each in states]]
+        if weight._flat.dtype == _HALF:
+            wide = [cast_flat(flat, FLOAT32) for flat in flats]
+            launch(self.kernel(states), *wide, row)
+            for source, target in zip(wide, flats, strict=True):
+                if target is not grad._flat:
+                    write_cast(source, target)
+        else:
+            launch(self.kernel(states), *flats, row)
+        for array in (weight, *states):
+            array._storage.version += 1
+
+    def create_state_multi_precision(self, index: Any, weight: Any) -> Any:
+        """The state, behind a float32 copy of a float16 weight where `multi_precision` asks for one."""
+        if self.multi_precision and weight._flat.dtype == _HALF:
+            master = weight.astype(FLOAT32)
+            return master, self.create_state(index, master)
+        return self.create_state(index, weight)
+
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """:meth:`update`, on the float32 copy where there is one."""
+        if self.multi_precision and weight._flat.dtype == _HALF:
+            master, inner = state
+            self.update(index, master, grad.astype(FLOAT32), inner)
+            write_cast(master._flat, weight._flat)
+            weight._storage.version += 1
+        else:
+            self.update(index, weight, grad, state)
+
+    # -------------------------------------------------------------------------------------- rates, counts
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate now: the scheduler's, or the fixed one."""
+        return self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
+
+    def set_learning_rate(self, lr: float) -> None:
+        """Set the fixed rate.
+
+        Raises
+        ------
+        UserWarning
+            If a scheduler decides.
+        """
+        if self.lr_scheduler is not None:
+            raise UserWarning("the learning rate is the scheduler's to decide; set its base_lr instead")
+        self.lr = lr
+
+    def set_lr_mult(self, args_lr_mult: dict[Any, float]) -> None:
+        """Set the factors of the rate, by name or index."""
+        self.lr_mult = dict(args_lr_mult)
+
+    def set_wd_mult(self, args_wd_mult: dict[Any, float]) -> None:
+        """Set the factors of weight decay, by name or index; known names that are no weight or gamma get 0."""
+        self.wd_mult = {
+            name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))
+        } | dict(args_wd_mult)
+
+    def _update_count(self, index: Any) -> None:
+        count = self._index_update_count.get(index, self.begin_num_update) + 1
+        self._index_update_count[index] = count
+        if count > self.num_update:
+            self.num_update = count
+
+    def _multiplier(self, index: Any, attribute: str, table: dict[Any, float]) -> float:
+        if index in self.param_dict:
+            return getattr(self.param_dict[index], attribute)
+        if index in table:
+            return table[index]
+        return table.get(self.idx2name.get(index), 1.0)
+
+    def _get_lr(self, index: Any) -> float:
+        return self.learning_rate * self._multiplier(index, "lr_mult", self.lr_mult)
+
+    def _get_wd(self, index: Any) -> float:
+        return self.wd * self._multiplier(index, "wd_mult", self.wd_mult)
+
+    def _clip(self) -> float:
+        return -1.0 if self.clip_gradient is None else self.clip_gradient
+
+
+def as_tuple(state: Any) -> tuple[Any, ...]:
+    """An optimiser's state as a tuple of arrays."""
+    if state is None:
+        return ()
+    return tuple(state) if isinstance(state, (tuple, list)) else (state,)
+
+
+def register(klass: type[Optimizer]) -> type[Optimizer]:
+    """Make an optimiser known by its lower-cased class name; usable as a decorator."""
+    Optimizer.registry[klass.__name__.lower()] = klass
+    return klass
+
+
+def create(name: str, **kwargs: Any) -> Optimizer:
+    """The optimiser of that name, any case.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    found = Optimizer.registry.get(name.lower())
+    if found is None:
+        raise ValueError(f"no optimizer {name!r}; there are {', '.join(sorted(Optimizer.registry))}")
+    return found(**kwargs)
+
+
+def zeros_like(weight: Any) -> Any:
+    """A state of zeros in the shape and dtype of `weight`."""
+    return zeros(weight._shape, weight._flat.dtype)

@@ -1,0 +1,47 @@
+"""Stochastic gradient descent."""
+
+from typing import Any, ClassVar
+
+from numbagrad.kernels import optimizer as kernels
+from numbagrad.kernels.kernel import Kernel
+from numbagrad.optimizer.base import Optimizer, register, zeros_like
+
+
+@register
+class SGD(Optimizer):
+    """``g = clip(rescale grad) + wd w;  m = momentum m - lr g;  w += m``; without momentum ``w -= lr g``.
+
+    Parameters
+    ----------
+    momentum : float
+        0 (or less) keeps no state.
+    lazy_update : bool
+        Accepted for MXNet's sake; gradients are dense.
+    **kwargs
+        See :class:`Optimizer`.
+    """
+
+    table_kernels: ClassVar[dict[str, Kernel]] = {"float32": kernels.sgd_float32, "float64": kernels.sgd_float64}
+    columns = kernels.SGD_COLUMNS
+    state_count = 1
+
+    def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.momentum = momentum
+        self.lazy_update = lazy_update
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """The momentum, or None."""
+        return zeros_like(weight) if self.momentum > 0 else None
+
+    def kernel(self, states: tuple[Any, ...]) -> Kernel:
+        """The kernel over one array."""
+        return kernels.sgd_momentum_array if states else kernels.sgd_array
+
+    def row(self, index: Any, lr: float, wd: float) -> tuple[float, ...]:
+        """The row of the kernel's table for one parameter."""
+        return lr, wd, *self.constants(), 0.0
+
+    def constants(self) -> tuple[float, ...]:
+        """Rescaling, clipping, momentum."""
+        return self.rescale_grad, self._clip(), self.momentum
