@@ -12,10 +12,11 @@ import numpy as np
 from numbagrad.kernels.kernel import kernel
 from numbagrad.native.compiler import njit
 
-_U = np.uintp
+_U = np.uintp  # unsigned positions cannot mean "from the end", so LLVM sees plain loops
+_ONE = np.uintp(1)
 _WIDEN = np.int64(0)  # x + _WIDEN is float64 for floats and int64 for ints
-_RUN = 8  # lines this short are sorted by insertion before they are merged
-_RADIX = 1024  # from here on eight histograms cost less than merging
+_RUN = 16  # runs this short are sorted by insertion before they are merged
+_RADIX = 128  # from here on the histograms cost less than merging (measured)
 _LAST = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
@@ -47,11 +48,11 @@ def _insert_runs(keys: Any, order: Any) -> None:
         for k in range(first + 1, min(first + _RUN, n)):
             key = keys[k]
             place = order[k]
-            hole = k
-            while hole > first and keys[hole - 1] > key:
-                keys[hole] = keys[hole - 1]
-                order[hole] = order[hole - 1]
-                hole -= 1
+            hole = _U(k)
+            while hole > _U(first) and keys[hole - _ONE] > key:
+                keys[hole] = keys[hole - _ONE]
+                order[hole] = order[hole - _ONE]
+                hole -= _ONE
             keys[hole] = key
             order[hole] = place
 
@@ -64,19 +65,19 @@ def _merge(keys: Any, order: Any, other_keys: Any, other_order: Any) -> bool:
     swapped = False
     while width < n:
         for first in range(0, n, 2 * width):
-            left = first
-            middle = min(first + width, n)
+            left = _U(first)
+            middle = _U(min(first + width, n))
             right = middle
-            end = min(first + 2 * width, n)
-            for k in range(first, end):
+            end = _U(min(first + 2 * width, n))
+            for k in range(left, end):
                 if right >= end or (left < middle and keys[left] <= keys[right]):
                     other_keys[k] = keys[left]
                     other_order[k] = order[left]
-                    left += 1
+                    left += _ONE
                 else:
                     other_keys[k] = keys[right]
                     other_order[k] = order[right]
-                    right += 1
+                    right += _ONE
         keys, other_keys = other_keys, keys
         order, other_order = other_order, order
         swapped = not swapped
@@ -84,34 +85,45 @@ def _merge(keys: Any, order: Any, other_keys: Any, other_order: Any) -> bool:
     return swapped
 
 
+@njit(inline=True)
+def _digit(key: Any, shift: Any) -> Any:
+    return (_U(key) >> shift) & _U(255)
+
+
 @njit
 def _radix(keys: Any, order: Any, other_keys: Any, other_order: Any, counts: Any) -> bool:
     """Radix sort by bytes from the lowest; True where the result ends in the other arrays."""
     n = keys.size
-    counts[:] = 0
-    sign = np.uint64(1 << 63)
-    for k in range(n):
-        bits = np.uint64(keys[k]) ^ sign
+    least = keys[0]
+    for k in range(_U(n)):
+        least = min(least, keys[k])
+    differing = np.int64(0)
+    for k in range(_U(n)):
+        keys[k] -= least  # unsigned from here on; a narrow range of ints has few bytes
+        differing |= keys[k]
+    for i in range(_U(counts.size)):
+        counts[i] = 0
+    for k in range(_U(n)):
         for byte in range(8):
-            counts[byte * 256 + np.int64((bits >> np.uint64(8 * byte)) & np.uint64(255))] += 1
+            counts[_U(256 * byte) + _digit(keys[k], _U(8 * byte))] += 1
     swapped = False
     for byte in range(8):
-        shift = np.uint64(8 * byte)
-        table = counts[byte * 256 : (byte + 1) * 256]
-        if table[np.int64(((np.uint64(keys[0]) ^ sign) >> shift) & np.uint64(255))] == n:
+        shift = _U(8 * byte)
+        if _digit(differing, shift) == 0:
             continue
+        table = counts[byte * 256 : (byte + 1) * 256]
         total = 0
-        for digit in range(256):
+        for digit in range(_U(256)):
             here = table[digit]
             table[digit] = total
             total += here
-        for k in range(n):
+        for k in range(_U(n)):
             key = keys[k]
-            digit = np.int64(((np.uint64(key) ^ sign) >> shift) & np.uint64(255))
+            digit = _digit(key, shift)
             target = table[digit]
             table[digit] = target + 1
-            other_keys[target] = key
-            other_order[target] = order[k]
+            other_keys[_U(target)] = key
+            other_order[_U(target)] = order[k]
         keys, other_keys = other_keys, keys
         order, other_order = other_order, order
         swapped = not swapped
@@ -147,7 +159,7 @@ def argsort(x: Any, out: Any, outer: int, n: int, inner: int, descending: int) -
             start = o * n * inner + i
             first = _sort_line(x, start, inner, descending, values, keys, order, counts)
             for k in range(n):
-                out[start + k * inner] = order[first + k]
+                out[_U(start + k * inner)] = order[_U(first + k)]
     return 0
 
 
@@ -163,5 +175,5 @@ def sort(x: Any, out: Any, outer: int, n: int, inner: int, descending: int) -> i
             start = o * n * inner + i
             first = _sort_line(x, start, inner, descending, values, keys, order, counts)
             for k in range(n):
-                out[start + k * inner] = x[start + order[first + k] * inner]
+                out[_U(start + k * inner)] = x[_U(start + order[_U(first + k)] * inner)]
     return 0
