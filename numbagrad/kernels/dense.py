@@ -3,6 +3,9 @@
 y (n, units) = act(x W' + b) with x (n, in_units), W (units, in_units), b (units,), everything flat and row-major.
 A graph compiler that fuses for itself takes :func:`dense_parts` and :func:`dense_vjp_parts` instead: the same
 loops as separate kernels, with the same bits.
+
+Each composite exists twice: for all activations, and, quicker to compile, for none and relu alone. :data:`DENSE` and
+:data:`DENSE_VJP` choose.
 """
 
 from typing import Any
@@ -20,135 +23,148 @@ ACTIVATIONS = {None: 0, "relu": 1, "sigmoid": 2, "tanh": 3, "softrelu": 4, "soft
 _BLOCK = 1024
 """Elements that get their bias and then their activation while they are in the cache."""
 
+_NO, _YES = np.int64(0), np.int64(1)
+"""Flags for gemm that Numba does not take for literals."""
+
 Part = tuple[Kernel, tuple[Any, ...]]
 
 
 @njit
-def _activate(y: Any, act: int) -> None:
-    """y = act(y) in place; NaN stays NaN."""
-    one = y.dtype.type(1)
+def _bias_piecewise(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> None:
+    """y = relu(y + b) where `act` is 1, y + b where it is 0; NaN stays NaN."""
     zero = y.dtype.type(0)
-    if act == 1:
-        for i in range(y.size):
-            y[i] = zero if y[i] <= zero else y[i]
-    elif act == 2:
-        for i in range(y.size):
-            y[i] = vmath.sigmoid(y[i])
-    elif act == 3:
-        for i in range(y.size):
-            y[i] = vmath.tanh(y[i])
-    elif act == 4:
-        for i in range(y.size):
-            y[i] = vmath.softplus(y[i])
-    elif act == 5:
-        for i in range(y.size):
-            y[i] = y[i] / (one + abs(y[i]))
-
-
-@njit
-def _add_bias(y: Any, b: Any) -> None:
-    for j in range(b.size):
-        y[j] += b[j]
-
-
-@njit
-def _add_bias_relu(y: Any, b: Any) -> None:
-    zero = y.dtype.type(0)
-    for j in range(b.size):
-        value = y[j] + b[j]
-        y[j] = zero if value <= zero else value
-
-
-@njit
-def _bias_act(y: Any, b: Any, n: int, units: int, act: int) -> None:
-    bias = b[:units]
-    if act == 1:
-        for i in range(n):
-            _add_bias_relu(y[i * units : i * units + units], bias)
+    if not has_bias:
+        if act:
+            for i in range(n * units):
+                y[i] = zero if y[i] <= zero else y[i]
         return
+    for i in range(n):
+        row = y[i * units : i * units + units]
+        if act:
+            for j in range(units):
+                value = row[j] + b[j]
+                row[j] = zero if value <= zero else value
+        else:
+            for j in range(units):
+                row[j] += b[j]
+
+
+@njit
+def _bias_smooth(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> None:
+    """y = act(y + b) by blocks of rows, for an `act` from 2 on."""
+    one = y.dtype.type(1)
     rows = max(1, _BLOCK // max(1, units))
     for start in range(0, n, rows):
         block = y[start * units : min(n, start + rows) * units]
-        for i in range(min(n, start + rows) - start):
-            _add_bias(block[i * units : i * units + units], bias)
-        if act:
-            _activate(block, act)
+        if has_bias:
+            for i in range(min(n, start + rows) - start):
+                row = block[i * units : i * units + units]
+                for j in range(units):
+                    row[j] += b[j]
+        if act == 2:
+            for i in range(block.size):
+                block[i] = vmath.sigmoid(block[i])
+        elif act == 3:
+            for i in range(block.size):
+                block[i] = vmath.tanh(block[i])
+        elif act == 4:
+            for i in range(block.size):
+                block[i] = vmath.softplus(block[i])
+        else:
+            for i in range(block.size):
+                block[i] = block[i] / (one + abs(block[i]))
 
 
 @njit
-def _act_vjp(g: Any, y: Any, gz: Any, act: int) -> None:
-    """gz = g act'(x), written in y = act(x); relu'(0) is 0 and a unit that is off passes nothing on, not even NaN."""
-    one = y.dtype.type(1)
+def _bias_any(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> None:
+    if act < 2:
+        _bias_piecewise(y, b, n, units, has_bias, act)
+    else:
+        _bias_smooth(y, b, n, units, has_bias, act)
+
+
+@njit
+def _vjp_piecewise(g: Any, y: Any, gz: Any, size: int, act: int) -> None:
+    """gz = g relu'(x): relu'(0) is 0, and a unit that is off passes nothing on, not even NaN."""
     zero = y.dtype.type(0)
-    if act == 0:
-        for i in range(g.size):
-            gz[i] = g[i]
-    elif act == 1:
-        for i in range(g.size):
-            gz[i] = g[i] if y[i] > zero else (zero if y[i] <= zero else y[i])
-    elif act == 2:
-        for i in range(g.size):
+    for i in range(size):
+        gz[i] = g[i] if y[i] > zero else (zero if y[i] <= zero else y[i])
+
+
+@njit
+def _vjp_smooth(g: Any, y: Any, gz: Any, size: int, act: int) -> None:
+    """gz = g act'(x), written in y = act(x), for an `act` from 2 on."""
+    one = y.dtype.type(1)
+    if act == 2:
+        for i in range(size):
             gz[i] = g[i] * (y[i] * (one - y[i]))
     elif act == 3:
-        for i in range(g.size):
+        for i in range(size):
             gz[i] = g[i] * (one - y[i] * y[i])
     elif act == 4:  # sigmoid(x) = 1 - exp(-y)
-        for i in range(g.size):
+        for i in range(size):
             gz[i] = g[i] * -vmath.expm1(-y[i])
-    elif act == 5:  # 1 / (1 + |x|) = 1 - |y|
-        for i in range(g.size):
+    else:  # 1 / (1 + |x|) = 1 - |y|
+        for i in range(size):
             rest = one - abs(y[i])
             gz[i] = g[i] * (rest * rest)
 
 
 @njit
-def _add_four_rows(rows: Any, sums: Any) -> None:
-    width = sums.size
-    for j in range(width):
-        sums[j] += np.float64((rows[j] + rows[width + j]) + (rows[2 * width + j] + rows[3 * width + j]))
-
-
-@njit
-def _add_row(row: Any, sums: Any) -> None:
-    for j in range(sums.size):
-        sums[j] += np.float64(row[j])
+def _vjp_any(g: Any, y: Any, gz: Any, size: int, act: int) -> None:
+    if act < 2:
+        _vjp_piecewise(g, y, gz, size, act)
+    else:
+        _vjp_smooth(g, y, gz, size, act)
 
 
 @njit
 def _column_sums(g: Any, out: Any, n: int, units: int, add: int) -> None:
     """The sum over rows, four rows at a time in the dtype of g and float64 across: error does not grow with n."""
-    sums = np.zeros(units, np.float64)
-    fours = n // 4
-    for i in range(fours):
-        _add_four_rows(g[4 * i * units : 4 * (i + 1) * units], sums)
-    for i in range(n - 4 * fours):
-        _add_row(g[(4 * fours + i) * units : (4 * fours + i + 1) * units], sums)
+    sums = np.empty(units, np.float64)
+    for j in range(units):
+        sums[j] = 0
     if add:
         for j in range(units):
-            out[j] += out.dtype.type(sums[j])
-    else:
+            sums[j] = out[j]
+    fours = n // 4
+    for i in range(fours):
+        rows = g[4 * i * units : 4 * (i + 1) * units]
         for j in range(units):
-            out[j] = sums[j]
+            sums[j] += (rows[j] + rows[units + j]) + (rows[2 * units + j] + rows[3 * units + j])
+    for i in range(4 * fours, n):
+        row = g[i * units : (i + 1) * units]
+        for j in range(units):
+            sums[j] += row[j]
+    for j in range(units):
+        out[j] = sums[j]
 
 
-@kernel("inout in size size static")
-def bias_act(y: Any, b: Any, n: int, units: int, act: int) -> int:
-    """y (n, units) = act(y + b) in place."""
-    _bias_act(y, b, n, units, act)
+@kernel("inout in size size static static")
+def bias_act(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> int:
+    """y (n, units) = relu(y + b) in place where `act` is 1, y + b where it is 0; b is not read if has_bias is 0."""
+    _bias_piecewise(y, b, n, units, has_bias, act)
     return 0
 
 
-@kernel("inout size static")
-def activate(y: Any, size: int, act: int) -> int:
-    """y = act(y) in place."""
-    _activate(y[:size], act)
+@kernel("inout in size size static static")
+def bias_act_smooth(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> int:
+    """y (n, units) = act(y + b) in place for an `act` from 2 on; b is not read if has_bias is 0."""
+    _bias_smooth(y, b, n, units, has_bias, act)
     return 0
 
 
 @kernel("in in out size static")
 def act_vjp(g: Any, y: Any, gz: Any, size: int, act: int) -> int:
-    """gz = g act'(x), from the head gradient g and the result y = act(x)."""
-    _act_vjp(g[:size], y[:size], gz[:size], act)
+    """gz = g relu'(x), from the head gradient g and the result y = relu(x)."""
+    _vjp_piecewise(g, y, gz, size, act)
+    return 0
+
+
+@kernel("in in out size static")
+def act_vjp_smooth(g: Any, y: Any, gz: Any, size: int, act: int) -> int:
+    """gz = g act'(x), from the head gradient g and the result y = act(x), for an `act` from 2 on."""
+    _vjp_smooth(g, y, gz, size, act)
     return 0
 
 
@@ -166,18 +182,27 @@ def column_sum_into(g: Any, out: Any, n: int, units: int) -> int:
     return 0
 
 
-@kernel("in in in out size size size static static", failures=TOO_LARGE)
-def dense(x: Any, w: Any, b: Any, y: Any, n: int, units: int, in_units: int, has_bias: int, act: int) -> int:
-    """y = act(x W' + b); without bias `b` is any array of the dtype."""
-    if not blas.fits(n, units, in_units):
-        return 1
-    out = y[: n * units]
-    blas.gemm(0, 1, n, units, in_units, y.dtype.type(1), x, w, y.dtype.type(0), out)
-    if has_bias:
-        _bias_act(out, b, n, units, act)
-    elif act:
-        _activate(out, act)
-    return 0
+def _dense(bias_act: Any) -> Kernel:
+    @kernel("in in in out size size size static static", failures=TOO_LARGE)
+    def dense(x: Any, w: Any, b: Any, y: Any, n: int, units: int, in_units: int, has_bias: int, act: int) -> int:
+        if max(n, units, in_units) > blas.LONGEST:
+            return 1
+        blas.gemm(_NO, _YES, n, units, in_units, y.dtype.type(1), x, w, y.dtype.type(0), y)
+        if has_bias or act:
+            bias_act(y, b, n, units, has_bias, act)
+        return 0
+
+    return dense
+
+
+dense = _dense(_bias_any)
+"""y = act(x W' + b): ``dense(x, w, b, y, n, units, in_units, has_bias, act)``.
+
+Without bias `b` is any array of the dtype.
+"""
+
+dense_piecewise = _dense(_bias_piecewise)
+""":data:`dense` for the codes 0 and 1 alone."""
 
 
 def dense_parts(
@@ -185,54 +210,73 @@ def dense_parts(
 ) -> list[Part]:
     """What :data:`dense` does with these arguments, as kernel calls in order."""
     parts: list[Part] = [(gemm, (x, w, y, n, units, in_units, 0, 1, 1.0))]
-    if has_bias:
-        parts.append((bias_act, (y, b, n, units, act)))
-    elif act:
-        parts.append((activate, (y, n * units, act)))
+    if has_bias or act:
+        parts.append((bias_act if act < 2 else bias_act_smooth, (y, b, n, units, has_bias, act)))
     return parts
 
 
-@kernel("in in in in out out inout inout size size size static static static static static static", failures=TOO_LARGE)
-def dense_vjp(
-    g: Any,
-    x: Any,
-    w: Any,
-    y: Any,
-    scratch: Any,
-    dx: Any,
-    dw: Any,
-    db: Any,
-    n: int,
-    units: int,
-    in_units: int,
-    act: int,
-    want_x: int,
-    want_w: int,
-    want_b: int,
-    add_w: int,
-    add_b: int,
-) -> int:
-    """dx = gz W, dw = gz' x, db = the column sums of gz, where gz = g act'(x W' + b).
+def _dense_vjp(act_vjp: Any) -> Kernel:
+    roles = "in in in in out out inout inout size size size static static static static static static"
 
-    `scratch` (n, units) receives gz unless `act` is 0. `want_*` say which gradients are wanted, `add_w` and `add_b` that
-    dw and db are added to what is there. Whatever is not wanted or not needed is any array of the dtype, and is neither
-    read nor written.
-    """
-    if not blas.fits(n, units, in_units):
-        return 1
-    one = g.dtype.type(1)
-    zero = g.dtype.type(0)
-    gz = g[: n * units]
-    if act:
-        gz = scratch[: n * units]
-        _act_vjp(g[: n * units], y[: n * units], gz, act)
-    if want_b:
-        _column_sums(gz, db, n, units, add_b)
-    if want_w:
-        blas.gemm(1, 0, units, in_units, n, one, gz, x, one if add_w else zero, dw)
-    if want_x:
-        blas.gemm(0, 0, n, in_units, units, one, gz, w, zero, dx)
-    return 0
+    @kernel(roles, failures=TOO_LARGE)
+    def dense_vjp(
+        g: Any,
+        x: Any,
+        w: Any,
+        y: Any,
+        scratch: Any,
+        dx: Any,
+        dw: Any,
+        db: Any,
+        n: int,
+        units: int,
+        in_units: int,
+        act: int,
+        want_x: int,
+        want_w: int,
+        want_b: int,
+        add_w: int,
+        add_b: int,
+    ) -> int:
+        if max(n, units, in_units) > blas.LONGEST:
+            return 1
+        one = g.dtype.type(1)
+        zero = g.dtype.type(0)
+        gz = g
+        if act:
+            gz = scratch
+            act_vjp(g, y, scratch, n * units, act)
+        if want_b:
+            _column_sums(gz, db, n, units, add_b)
+        for product in range(2):  # one call site, so that the code of gemm is there once
+            ta, m, k, right, beta, out = _YES, units, n, x, one if add_w else zero, dw
+            if product == 1:
+                ta, m, k, right, beta, out = _NO, n, units, w, zero, dx
+            if want_x if product == 1 else want_w:
+                blas.gemm(ta, _NO, m, in_units, k, one, gz, right, beta, out)
+        return 0
+
+    return dense_vjp
+
+
+dense_vjp = _dense_vjp(_vjp_any)
+"""dx = gz W, dw = gz' x, db = the column sums of gz, where gz = g act'(x W' + b).
+
+``dense_vjp(g, x, w, y, scratch, dx, dw, db, n, units, in_units, act, want_x, want_w, want_b, add_w, add_b)``
+
+`scratch` (n, units) receives gz unless `act` is 0. `want_*` say which gradients are wanted, `add_w` and `add_b` that
+dw and db are added to what is there. What is not wanted or not needed is any array of the dtype, and is neither read
+nor written. The flags are ints; bools would be compiled once more.
+"""
+
+dense_vjp_piecewise = _dense_vjp(_vjp_piecewise)
+""":data:`dense_vjp` for the codes 0 and 1 alone."""
+
+DENSE = (dense_piecewise, dense_piecewise, dense, dense, dense, dense)
+"""By `act`: the forward kernel that is quickest to compile."""
+
+DENSE_VJP = (dense_vjp_piecewise, dense_vjp_piecewise, dense_vjp, dense_vjp, dense_vjp, dense_vjp)
+"""By `act`: the VJP kernel that is quickest to compile."""
 
 
 def dense_vjp_parts(
@@ -259,7 +303,7 @@ def dense_vjp_parts(
     gz = g
     if act and (want_x or want_w or want_b):
         gz = scratch
-        parts.append((act_vjp, (g, y, scratch, n * units, act)))
+        parts.append((act_vjp if act < 2 else act_vjp_smooth, (g, y, scratch, n * units, act)))
     if want_b:
         parts.append((column_sum_into if add_b else column_sum, (gz, db, n, units)))
     if want_w:

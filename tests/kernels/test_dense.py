@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from numbagrad.errors import MXNetError
-from numbagrad.kernels.dense import ACTIVATIONS, dense, dense_parts, dense_vjp, dense_vjp_parts
+from numbagrad.kernels.dense import ACTIVATIONS, DENSE, DENSE_VJP, dense, dense_parts, dense_vjp, dense_vjp_parts
 from numbagrad.launch import launch
 
 F, D = np.float32, np.float64
@@ -100,16 +100,20 @@ def test_composite_and_parts_have_the_same_bits(shape):
         for part, arguments in dense_parts(x.ravel(), w.ravel(), b, other, *sizes):
             launch(part, *arguments)
         assert (y == other).all()
+        launch(DENSE[code], x.ravel(), w.ravel(), b, other, *sizes)
+        assert (y == other).all()
     for code in ACTIVATIONS.values():
         for flags in itertools.product((0, 1), repeat=5):
             outputs = [rng.standard_normal(size).astype(F) for size in (n * units, x.size, w.size, units)]
             others = [array.copy() for array in outputs]
+            again = [array.copy() for array in outputs]
             launch(dense_vjp, g, x.ravel(), w.ravel(), y, *outputs, n, units, in_units, code, *flags)
+            launch(DENSE_VJP[code], g, x.ravel(), w.ravel(), y, *again, n, units, in_units, code, *flags)
             parts = dense_vjp_parts(g, x.ravel(), w.ravel(), y, *others, n, units, in_units, code, *flags)
             for part, arguments in parts:
                 launch(part, *arguments)
-            for mine, theirs in zip(outputs[1:], others[1:], strict=True):
-                assert (mine == theirs).all()
+            for mine, theirs, quick in zip(outputs[1:], others[1:], again[1:], strict=True):
+                assert (mine == theirs).all() and (mine == quick).all()
 
 
 def test_unwanted_gradients_are_not_written():
