@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 import types
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -187,6 +188,19 @@ def _feed_code(feed: Any, code: types.CodeType, space: dict[str, Any], seen: set
         if name in space:
             feed(name.encode())
             _feed(feed, space[name], seen)
+            _feed_attributes(feed, space[name], code.co_names, seen)
+
+
+def _feed_attributes(feed: Any, module: Any, names: Iterable[str], seen: set[int]) -> None:
+    """Hash what code with these `names` may reach through one of our modules, as in ``vmath.log(x)``."""
+    if not isinstance(module, types.ModuleType) or not module.__name__.startswith("numbagrad"):
+        return
+    for name in names:
+        value = vars(module).get(name)
+        if value is not None and value is not module:
+            feed(name.encode())
+            _feed(feed, value, seen)
+            _feed_attributes(feed, value, [deeper for deeper in names if deeper != name], seen)
 
 
 def fingerprint(function: Any, *more: Any) -> str:

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from numbagrad.native import rng
+from numbagrad.kernels import random
+from numbagrad.native import rng, vmath
+from numbagrad.native.cache import fingerprint
 from numbagrad.native.compiler import njit
 
 
@@ -131,3 +133,16 @@ def test_normal_direction_and_radius(dtype):
     inner = np.setdiff1d(np.arange(2 * pairs), [pairs - 1, 2 * pairs - 1])
     np.testing.assert_allclose(values[inner], expected[inner], **tolerance)
     assert abs(values[pairs - 1]) < 5e-4  # log(1 - 2^-32), for which float32 has 0
+
+
+def test_cached_kernels_notice_a_change_behind_a_module(monkeypatch):
+    """`kernels.random` calls ``rng.to_normal``, which calls ``vmath.log``: a change of either is another kernel."""
+    normal = random.normal.function.py_func if hasattr(random.normal.function, "py_func") else random.normal.function
+    before = fingerprint(normal)
+    assert fingerprint(normal) == before
+    with monkeypatch.context() as patch:
+        patch.setattr(rng, "to_normal", rng.to_uniform)
+        assert fingerprint(normal) != before
+    with monkeypatch.context() as patch:
+        patch.setattr(vmath, "log", vmath.exp)
+        assert fingerprint(normal) != before
