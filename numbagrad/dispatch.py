@@ -13,7 +13,7 @@ from numbagrad.ops.casting import cast, write_cast
 from numbagrad.ops.dtypes import FLOAT32, floating, promote
 from numbagrad.ops.registry import Composed, Elementwise, Fused, Loop
 from numbagrad.ops.broadcasting import broadcast_to
-from numbagrad.tape import Node, Saved, save, state
+from numbagrad.tape import Node, Saved, place, save, state
 
 _FLOAT16 = np.dtype("float16")
 _NUMBERS = (int, float, np.generic)
@@ -35,7 +35,7 @@ def run_elementwise(op: Elementwise, args: tuple[Any, ...]) -> Any:
                 result = new(out, x._shape)
                 if x._context is not None:
                     result._context = x._context
-                if state.recording and x._node is not None:
+                if state.recording and place(x) is not None:
                     _record(loop, args, (x._node,), (n,), (x._shape,), result)
                 return result
     elif len(args) == 2:
@@ -50,8 +50,10 @@ def run_elementwise(op: Elementwise, args: tuple[Any, ...]) -> Any:
                 result = new(out, x._shape)
                 if x._context is not None:
                     result._context = x._context
-                if state.recording and (x._node is not None or y._node is not None):
-                    _record(loop, args, (x._node, y._node), (n,), (x._shape, y._shape), result)
+                if state.recording:
+                    parents = (place(x), place(y))
+                    if parents[0] is not None or parents[1] is not None:
+                        _record(loop, args, parents, (n,), (x._shape, y._shape), result)
                 return result
     return _run_elementwise_any(op, args)
 
@@ -66,7 +68,9 @@ def _run_elementwise_any(op: Elementwise, args: tuple[Any, ...]) -> Any:
         if not isinstance(number, _NUMBERS):
             raise TypeError(f"{op.name}: takes arrays and numbers, not {type(number).__name__}")
     if not arrays:
-        raise TypeError(f"{op.name}: at least one argument must be an array")
+        if op.numpy is None:
+            raise TypeError(f"{op.name}: at least one argument must be an array")
+        return np.asarray(op.numpy(*args)).item()
     dtype = promote([array._flat.dtype for array in arrays], numbers)
     if op.result == "float":
         dtype = floating(dtype)
@@ -88,7 +92,7 @@ def _run_elementwise_any(op: Elementwise, args: tuple[Any, ...]) -> Any:
     result = new(out, plan.shape)
     result._context = arrays[0]._context
     if state.recording:
-        parents = tuple(arg._node if type(arg) is new else None for arg in args)
+        parents = tuple([place(arg) if type(arg) is new else None for arg in args])
         if any(parent is not None for parent in parents):
             _record(loop, tuple(a if type(a) is new else convert(a) for a in args), parents, plan.sizes, shapes, result)
     return result
@@ -111,6 +115,8 @@ def _record(
             saved.append((storage, storage.version, arg._flat))
         else:
             saved.append((None, 0, arg))
+    if len(sizes) == 2 and not vjp.two:
+        sizes = (sizes[0] * sizes[1],)
     result._node = Node(loop.op, parents, saved, shapes, (vjp, sizes))
 
 
@@ -144,7 +150,7 @@ def run(op: Composed, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:
         for result in results:
             result._context = context
     if state.recording and arrays:
-        parents = tuple([None if array is None else array._node for array in arrays])
+        parents = tuple([None if array is None else place(array) for array in arrays])
         for parent in parents:
             if parent is not None:
                 _record_general(op, arrays, params, parents, results, aux)
@@ -197,7 +203,7 @@ def check_writable(array: Any, what: str) -> None:
     ------
     InPlaceError
     """
-    if state.recording and array._node is not None:
+    if state.recording and place(array) is not None:
         raise InPlaceError(
             f"{what}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd "
             f"on an array that is part of the graph (shape {array._shape})"
@@ -217,7 +223,7 @@ def update(op: Elementwise, array: Any, other: Any, sign: str) -> Any:
     new = tape.new
     check_writable(array, sign)
     is_array = type(other) is new
-    if is_array and state.recording and other._node is not None:
+    if is_array and state.recording and place(other) is not None:
         raise InPlaceError(
             f"{sign}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd "
             f"with an operand that is part of the graph (shape {other._shape})"

@@ -40,14 +40,15 @@ class Leaf:
     it since the flag was last reset.
     """
 
-    __slots__ = ("__weakref__", "fresh", "gradient", "id", "reached", "request")
+    __slots__ = ("__weakref__", "fresh", "gradient", "id", "request")
+
+    parents = ()
 
     def __init__(self, gradient: Any, request: str) -> None:
         self.id = next_id()
         self.gradient = gradient
         self.request = request
         self.fresh = False
-        self.reached = False
 
 
 Saved = tuple[Storage | None, int, Any]
@@ -111,18 +112,31 @@ class Node:
         return self.parents[i] is not None
 
 
+class ProjectionOp:
+    """What the walk asks of a projection's op."""
+
+    name = "an output of a several-output op"
+    kind = "projection"
+    may_fail = False
+
+
 class Projection:
     """One output of a call that has several: a node of its own, so that every array has one node."""
 
-    __slots__ = ("__weakref__", "id", "index", "parents", "saved")
+    __slots__ = ("__weakref__", "aux", "id", "index", "parents", "saved")
+
+    op = ProjectionOp
 
     def __init__(self, node: Node, index: int) -> None:
         self.id = next_id()
         self.parents: tuple[Any, ...] | None = (node,)
         self.index = index
-        self.saved = ()
+        self.saved: Any = ()
 
 
-def is_on_tape(array: Any) -> bool:
-    """Whether `array` is a marked variable or came out of a recorded op."""
-    return array._node is not None
+def place(array: Any) -> Any:
+    """The node or leaf of `array`, or None; an array whose graph was freed is a constant from then on."""
+    node = array._node
+    if node is not None and node.parents is None:
+        node = array._node = None
+    return node

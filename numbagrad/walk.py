@@ -44,30 +44,29 @@ def _collect(heads: Iterable[Any]) -> tuple[list[Any], list[Leaf], bool]:
         parents = node.parents
         if parents is None:
             raise MXNetError(
-                f"backward: part of the graph was freed by an earlier backward (at {_name(node)}); "
+                f"backward: part of the graph was freed by an earlier backward (at {node.op.name}); "
                 "pass retain_graph=True to the earlier one to go through it again: no inputs require gradients"
             )
         for entry in node.saved:
-            if entry is not None and entry[0] is not None and entry[0].version != entry[1]:
-                _refuse_changed(node, entry)
-        if type(node) is Node and node.op.may_fail:
+            if entry is not None:
+                storage = entry[0]
+                if storage is not None and storage.version != entry[1]:
+                    _refuse_changed(node, entry)
+        if node.op.may_fail:
             fails = True
         nodes.append(node)
         for parent in parents:
             if parent is not None:
                 stack.append(parent)
-    nodes.sort(key=_by_id, reverse=True)
+    if len(nodes) > 1:
+        nodes.sort(key=_by_id, reverse=True)
     return nodes, leaves, fails
-
-
-def _name(node: Any) -> str:
-    return node.op.name if type(node) is Node else "an output of a several-output op"
 
 
 def _refuse_changed(node: Any, entry: Saved) -> None:
     flat = entry[2]
     raise MXNetError(
-        f"backward: {_name(node)} needs an array of {flat.size} {flat.dtype} elements that was written "
+        f"backward: {node.op.name} needs an array of {flat.size} {flat.dtype} elements that was written "
         f"in place after it was recorded (version {entry[1]}, now {entry[0].version}); "  # type: ignore[union-attr]
         "write to a copy, or write after backward"
     )
@@ -87,7 +86,7 @@ class Walk:
         Deliver the gradients of these in :attr:`found` instead of writing to the buffers of the leaves.
     """
 
-    __slots__ = ("create_graph", "direct", "grads", "owned", "reached", "retain", "targets")
+    __slots__ = ("create_graph", "direct", "grads", "owned", "reached", "retain", "targets", "touched")
 
     def __init__(self, create_graph: bool, retain: bool, targets: Sequence[Any] | None = None) -> None:
         self.create_graph = create_graph
@@ -96,29 +95,28 @@ class Walk:
         self.grads: dict[Any, Any] = {}
         self.owned: set[Any] = set()
         self.reached: list[Leaf] = []
+        self.touched: set[Leaf] = set()
         self.direct = False
 
     def run(self, heads: Sequence[tuple[Any, Any]]) -> None:
         """Walk from `heads` (pairs of a node and its head gradient) to the leaves."""
         nodes, leaves, fails = _collect([node for node, _ in heads])
         targets = self.targets
+        live = None
+        keep: Any = ()
         if targets is None:
-            if not any(leaf.request != "null" for leaf in leaves):
+            wanted = [leaf for leaf in leaves if leaf.request != "null"]
+            if not wanted:
                 raise MXNetError("backward: no inputs require gradients: no array below the heads is marked for one")
+            if len(wanted) < len(leaves):
+                live = self._live(nodes, set(wanted))
             self.direct = not fails
-            live = (
-                None
-                if all(leaf.request != "null" for leaf in leaves)
-                else self._live(nodes, {leaf for leaf in leaves if leaf.request != "null"})
-            )
         else:
+            keep = set(targets)
             live = self._live(nodes, set(targets))
-        for leaf in leaves:
-            leaf.reached = False
         grads = self.grads
         for node, gradient in heads:
             self.give(node, gradient)
-        keep = () if targets is None else set(targets)
         for node in nodes:
             if node not in grads:
                 continue
@@ -126,25 +124,44 @@ class Walk:
                 del grads[node]
                 continue
             gradient = grads[node] if node in keep else grads.pop(node)
-            if type(node) is Projection:
-                parent = node.parents[0]
-                slots = grads.get(parent)
-                if slots is None:
-                    slots = grads[parent] = [None] * len(parent.outputs)
-                slots[node.index] = gradient if slots[node.index] is None else self.add(slots[node.index], gradient)
-                continue
             if gradient is None:
                 for parent in node.parents:
                     if parent is not None and parent not in grads:
                         self.give(parent, None)
-                continue
-            self._rule(node, gradient, live)
+            elif type(node) is Projection:
+                self._project(node, gradient)
+            else:
+                op = node.op
+                kind = op.kind
+                if kind == "elementwise":
+                    results = self._elementwise(node, gradient)
+                elif kind == "fused" and not self.create_graph:
+                    results = self._fused(node, op, gradient)
+                else:
+                    results = self._general(node, op, gradient)
+                i = 0
+                for parent in node.parents:
+                    if parent is not None:
+                        result = results[i]
+                        if result is not WRITTEN and (live is None or parent in live):
+                            self.give(parent, result)
+                    i += 1
         if targets is None:
             self._finish()
         if not self.retain:
             for node in nodes:
                 node.parents = None
                 node.saved = None
+                node.aux = None
+
+    def _project(self, node: Projection, gradient: Any) -> None:
+        """Hand the gradient of one output to the call that has several."""
+        parent = node.parents[0]  # type: ignore[index]
+        slots = self.grads.get(parent)
+        if slots is None:
+            slots = self.grads[parent] = [None] * len(parent.outputs)
+        have = slots[node.index]
+        slots[node.index] = gradient if have is None else add(have, gradient)
 
     def _live(self, nodes: list[Any], wanted: set[Any]) -> set[Any]:
         """The nodes from which one of `wanted` can be reached."""
@@ -153,18 +170,6 @@ class Walk:
             if node not in live and any(parent in live for parent in node.parents if parent is not None):
                 live.add(node)
         return live
-
-    def _rule(self, node: Node, gradient: Any, live: set[Any] | None) -> None:
-        op = node.op
-        parents = node.parents
-        if op.kind == "elementwise":
-            results = self._elementwise(node, gradient)
-        else:
-            results = self._general(node, op, gradient)
-        for parent, result in zip(parents, results, strict=True):  # type: ignore[arg-type]
-            if parent is None or result is WRITTEN or (live is not None and parent not in live):
-                continue
-            self.give(parent, result)
 
     def _elementwise(self, node: Node, gradient: Any) -> Sequence[Any]:
         """The VJP of an elementwise call: one fused loop, or its expressions evaluated on arrays."""
@@ -218,29 +223,24 @@ class Walk:
                 results[i] = sum_to(result, shape=shapes[i])
         return results
 
+    def _fused(self, node: Node, op: Fused, gradient: Any) -> Sequence[Any]:
+        """The VJP of a fused op by its kernel."""
+        gradients = _several(node, gradient) if op.multi else (gradient,)
+
+        def into(i: int) -> tuple[np.ndarray, bool] | None:
+            return self.buffer(node.parents[i], True)  # type: ignore[index]
+
+        new = tape.new
+        results = op.vjp(node, *gradients, into)  # type: ignore[misc]
+        return [new(*result) if type(result) is tuple else result for result in results]
+
     def _general(self, node: Node, op: Composed, gradient: Any) -> Sequence[Any]:
-        if op.multi:
-            gradient = [
-                zeros(shape, dtype) if g is None else g
-                for g, (shape, dtype) in zip(gradient, node.outputs, strict=True)
-            ]
-        else:
-            gradient = (gradient,)
-        if isinstance(op, Fused):
-            if self.create_graph:
-                return self._by_reference(node, op, gradient)
-
-            def into(i: int) -> tuple[np.ndarray, bool] | None:
-                return self.buffer(node.parents[i], True)  # type: ignore[index]
-
-            return [
-                tape.new(*result) if type(result) is tuple else result
-                for result in op.vjp(node, *gradient, into)  # type: ignore[misc]
-            ]
-        results = op.vjp(node, *gradient)  # type: ignore[misc]
-        if type(results) not in (tuple, list):
-            results = (results,)
-        return results
+        """The VJP of a composed op by its rule; of a fused one, to be differentiated again, by its reference."""
+        gradients = _several(node, gradient) if op.multi else (gradient,)
+        if op.kind == "fused":
+            return self._by_reference(node, op, gradients)  # type: ignore[arg-type]
+        results = op.vjp(node, *gradients)  # type: ignore[misc]
+        return results if type(results) in (tuple, list) else (results,)
 
     def _by_reference(self, node: Node, op: Fused, gradient: Sequence[Any]) -> Sequence[Any]:
         """The VJP of a fused op through its reference, recorded."""
@@ -274,11 +274,12 @@ class Walk:
         storage = parent.gradient._storage
         if storage.pinned:
             return None
-        accumulate = parent.reached or parent.request == "add"
+        seen = parent in self.touched
+        accumulate = seen or parent.request == "add"
         if accumulate and not can_add:
             return None
-        if not parent.reached:
-            parent.reached = True
+        if not seen:
+            self.touched.add(parent)
             self.reached.append(parent)
         storage.version += 1
         return parent.gradient._flat, accumulate
@@ -294,26 +295,23 @@ class Walk:
         grads = self.grads
         if parent not in grads or grads[parent] is None:
             grads[parent] = gradient
-            if type(parent) is Leaf and not parent.reached and self.targets is None:
-                parent.reached = True
+            if type(parent) is Leaf and self.targets is None and parent not in self.touched:
+                self.touched.add(parent)
                 self.reached.append(parent)
         elif gradient is not None:
             have = grads[parent]
             if parent in self.owned:
                 launch(add_into, gradient._flat, have._flat, have._flat.size)
             else:
-                grads[parent] = self.add(have, gradient)
+                grads[parent] = add(have, gradient)
                 if not self.create_graph:
                     self.owned.add(parent)
-
-    def add(self, a: Any, b: Any) -> Any:
-        """The sum of two gradients as a new array."""
-        return add(a, b)
 
     def _deliver(self, leaf: Leaf, gradient: Any) -> None:
         target = leaf.gradient
         flat = target._flat
-        if leaf.reached or leaf.request == "add":
+        seen = leaf in self.touched
+        if seen or leaf.request == "add":
             if gradient is not None:
                 _check_gradient(leaf, gradient)
                 launch(add_into, gradient._flat, flat, flat.size)
@@ -323,19 +321,20 @@ class Walk:
             _check_gradient(leaf, gradient)
             launch(copy, gradient._flat, flat, flat.size)
         target._storage.version += 1
-        if not leaf.reached:
-            leaf.reached = True
+        if not seen:
+            self.touched.add(leaf)
             self.reached.append(leaf)
 
     def _finish(self) -> None:
         """Write what was held back, once nothing can fail any more; then mark the gradients fresh."""
-        held = [(leaf, self.grads.pop(leaf)) for leaf in self.reached if leaf in self.grads]
-        for leaf, gradient in held:
-            if gradient is not None:
-                _check_gradient(leaf, gradient)
-        for leaf, gradient in held:
-            leaf.reached = False
-            self._deliver(leaf, gradient)
+        if self.grads:
+            held = [(leaf, self.grads.pop(leaf)) for leaf in self.reached if leaf in self.grads]
+            for leaf, gradient in held:
+                if gradient is not None:
+                    _check_gradient(leaf, gradient)
+            for leaf, gradient in held:
+                self.touched.discard(leaf)
+                self._deliver(leaf, gradient)
         leaves = self.reached
         if door.mode is None:
             for leaf in leaves:
@@ -356,6 +355,11 @@ def _check_gradient(leaf: Leaf, gradient: Any) -> None:
             f"backward: a gradient of shape {gradient._shape} and dtype {gradient._flat.dtype} arrived for an array "
             f"of shape {target._shape} and dtype {target._flat.dtype}"
         )
+
+
+def _several(node: Node, gradients: Sequence[Any]) -> list[Any]:
+    """The head gradients of a call with several outputs, zeros for those that reach no head."""
+    return [zeros(*kind) if g is None else g for g, kind in zip(gradients, node.outputs, strict=True)]
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype) -> Any:

@@ -7,7 +7,7 @@ from numbagrad.errors import MXNetError
 from numbagrad.ops.casting import cast
 from numbagrad.ops.dtypes import floating
 from numbagrad.ops.shaping import identity
-from numbagrad.tape import Node, Projection, state
+from numbagrad.tape import Node, Projection, place, state
 
 
 class _Recorded:
@@ -108,7 +108,7 @@ class Function:
             state.recording = recording
         if not recording:
             return outputs
-        parents = tuple(array._node for array in inputs)
+        parents = tuple([place(array) for array in inputs])
         if all(parent is None for parent in parents):
             return outputs
         several = isinstance(outputs, (list, tuple))

@@ -134,6 +134,8 @@ class VJPLoop(NamedTuple):
     wanted: int
     """How many inputs have a gradient."""
     dtype: np.dtype
+    two: bool
+    """Whether the kernel loops over rows and columns."""
 
 
 class Loop:
@@ -164,7 +166,7 @@ class Loop:
         computed = [i for i, e in enumerate(derivative.expressions) if e is not None and e is not head]
         count = sum(e is not None for e in derivative.expressions)
         if not computed:
-            return VJPLoop(derivative, None, (), count, self.dtype)
+            return VJPLoop(derivative, None, (), count, self.dtype, False)
         takes = {*derivative.takes, n + 1}
         kinds = [*self.pattern.replace("S", "s"), "s", "s"]
         pattern = "".join(kind if i in takes else "-" for i, kind in enumerate(kinds))
@@ -172,7 +174,9 @@ class Loop:
         function, roles = compile_loop(
             f"{op.name}_vjp", roots, self.dtype.name, pattern, [self.dtype.name] * len(roots)
         )
-        return VJPLoop(derivative, Kernel(f"{op.name}_vjp", function, roles, {}), tuple(computed), count, self.dtype)
+        two = "r" in pattern or "c" in pattern
+        kernel = Kernel(f"{op.name}_vjp", function, roles, {})
+        return VJPLoop(derivative, kernel, tuple(computed), count, self.dtype, two)
 
 
 class Elementwise(Op):
