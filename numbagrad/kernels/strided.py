@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numbagrad.kernels.kernel import kernel
+from numbagrad.kernels.kernel import Kernel, kernel
 from numbagrad.native.compiler import njit
 
-_TILE = 16  # elements on a side of a transpose tile: 16 cache lines each way, well inside the first-level cache
+_U = np.uintp  # unsigned positions cannot mean "from the end", so LLVM sees plain loops
+_TILE = 32  # elements on a side of a transpose tile (measured best of 8 to 1,024)
+_NARROW_TILE = 16  # where lines are a multiple of 256 elements apart: they share few sets of the cache
 
 
 class Layout(NamedTuple):
@@ -99,13 +101,12 @@ def _plane_start(meta: Any, ndim: int, row_axis: int, plane: int) -> tuple[int, 
     for back in range(ndim - 1):
         axis = ndim - 2 - back
         length = meta[1 + axis]
-        if axis != row_axis:
-            if rest > 0:
-                quotient = rest // length
-                index = rest - quotient * length
-                rest = quotient
-                strided += index * meta[1 + ndim + axis]
-                contiguous += index * pitch
+        if axis != row_axis and rest > 0:
+            quotient = rest // length
+            index = rest - quotient * length
+            rest = quotient
+            strided += index * meta[1 + ndim + axis]
+            contiguous += index * pitch
         pitch *= length
     return strided, contiguous
 
@@ -123,114 +124,81 @@ def _plane_shape(meta: Any, ndim: int, row_axis: int) -> tuple[int, int, int, in
     return meta[1 + row_axis], columns, pitch, meta[1 + ndim + row_axis], column_stride
 
 
-@njit
-def _copy(x: Any, out: Any) -> None:
-    for i in range(out.size):
-        out[i] = x[i]
+@njit(inline=True)
+def _write(out: Any, position: Any, value: Any) -> None:
+    out[position] = value
+
+
+@njit(inline=True)
+def _accumulate(out: Any, position: Any, value: Any) -> None:
+    out[position] += value
 
 
 @njit
-def _add(x: Any, out: Any) -> None:
-    for i in range(out.size):
-        out[i] += x[i]
+def _gather_plane(x: Any, out: Any, start: int, first: int, rows: int, columns: int, pitch: int, strides: Any) -> None:
+    row_stride, column_stride = strides
+    tile = _NARROW_TILE if column_stride % 256 == 0 else _TILE
+    blocked = 0 < abs(row_stride) < abs(column_stride)
+    height = tile if blocked else 1
+    width = tile if blocked else columns
+    for top in range(0, rows, height):
+        for left in range(0, columns, width):
+            for row in range(top, min(top + height, rows)):
+                source = _U(start + row * row_stride + left * column_stride)
+                target = _U(first + row * pitch + left)
+                count = _U(min(width, columns - left))
+                if column_stride == 1:
+                    for i in range(count):
+                        out[target + i] = x[source + i]
+                elif column_stride == 0:
+                    value = x[source]
+                    for i in range(count):
+                        out[target + i] = value
+                else:
+                    for i in range(count):
+                        out[target + i] = x[source + i * _U(column_stride)]
 
 
-@njit
-def _fill(value: Any, out: Any) -> None:
-    for i in range(out.size):
-        out[i] = value
+def _scattering(name: str, doc: str, store: Any) -> Kernel:
+    @njit
+    def scatter_plane(
+        x: Any, out: Any, start: int, first: int, rows: int, columns: int, pitch: int, strides: Any
+    ) -> None:
+        row_stride, column_stride = strides
+        if 0 < abs(row_stride) < abs(column_stride):
+            tile = _NARROW_TILE if column_stride % 256 == 0 else _TILE
+            for top in range(0, rows, tile):
+                height = _U(min(tile, rows - top))
+                for left in range(0, columns, tile):
+                    for column in range(left, min(left + tile, columns)):
+                        target = _U(start + top * row_stride + column * column_stride)
+                        source = _U(first + top * pitch + column)
+                        for i in range(height):
+                            store(out, target + i * _U(row_stride), x[source + i * _U(pitch)])
+        else:
+            for row in range(rows):
+                target = _U(start + row * row_stride)
+                source = _U(first + row * pitch)
+                if column_stride == 1:
+                    for i in range(_U(columns)):
+                        store(out, target + i, x[source + i])
+                else:
+                    for i in range(_U(columns)):
+                        store(out, target + i * _U(column_stride), x[source + i])
 
+    def scatter(x: Any, out: Any, meta: Any, ndim: int, count: int) -> int:
+        if count == 0:
+            return 0
+        row_axis = _row_axis(meta, ndim)
+        rows, columns, pitch, row_stride, column_stride = _plane_shape(meta, ndim, row_axis)
+        for plane in range(count // (rows * columns)):
+            start, first = _plane_start(meta, ndim, row_axis, plane)
+            scatter_plane(x, out, start, first, rows, columns, pitch, (row_stride, column_stride))
+        return 0
 
-@njit
-def _gather_plane(
-    x: Any, out: Any, start: int, first: int, rows: int, columns: int, pitch: int, row_stride: int, column_stride: int
-) -> None:
-    if column_stride == 1:
-        for row in range(rows):
-            source = start + row * row_stride
-            target = first + row * pitch
-            _copy(x[source : source + columns], out[target : target + columns])
-    elif column_stride == 0:
-        for row in range(rows):
-            target = first + row * pitch
-            _fill(x[start + row * row_stride], out[target : target + columns])
-    elif rows > 1 and 0 < abs(row_stride) < abs(column_stride):
-        for top in range(0, rows, _TILE):
-            height = min(_TILE, rows - top)
-            for left in range(0, columns, _TILE):
-                width = min(_TILE, columns - left)
-                corner = start + top * row_stride + left * column_stride
-                target = first + top * pitch + left
-                for row in range(height):
-                    line = out[target + row * pitch : target + row * pitch + width]
-                    base = corner + row * row_stride
-                    for column in range(width):
-                        line[column] = x[base + column * column_stride]
-    else:
-        for row in range(rows):
-            source = start + row * row_stride
-            target = first + row * pitch
-            line = out[target : target + columns]
-            for column in range(columns):
-                line[column] = x[source + column * column_stride]
-
-
-@njit
-def _scatter_plane(
-    x: Any, out: Any, start: int, first: int, rows: int, columns: int, pitch: int, row_stride: int, column_stride: int
-) -> None:
-    if column_stride == 1:
-        for row in range(rows):
-            target = start + row * row_stride
-            source = first + row * pitch
-            _copy(x[source : source + columns], out[target : target + columns])
-    elif rows > 1 and 0 < abs(row_stride) < abs(column_stride):
-        for top in range(0, rows, _TILE):
-            height = min(_TILE, rows - top)
-            for left in range(0, columns, _TILE):
-                width = min(_TILE, columns - left)
-                corner = start + top * row_stride + left * column_stride
-                source = first + top * pitch + left
-                for column in range(width):
-                    base = corner + column * column_stride
-                    for row in range(height):
-                        out[base + row * row_stride] = x[source + row * pitch + column]
-    else:
-        for row in range(rows):
-            target = start + row * row_stride
-            source = first + row * pitch
-            line = x[source : source + columns]
-            for column in range(columns):
-                out[target + column * column_stride] = line[column]
-
-
-@njit
-def _scatter_add_plane(
-    x: Any, out: Any, start: int, first: int, rows: int, columns: int, pitch: int, row_stride: int, column_stride: int
-) -> None:
-    if column_stride == 1:
-        for row in range(rows):
-            target = start + row * row_stride
-            source = first + row * pitch
-            _add(x[source : source + columns], out[target : target + columns])
-    elif rows > 1 and 0 < abs(row_stride) < abs(column_stride):
-        for top in range(0, rows, _TILE):
-            height = min(_TILE, rows - top)
-            for left in range(0, columns, _TILE):
-                width = min(_TILE, columns - left)
-                corner = start + top * row_stride + left * column_stride
-                source = first + top * pitch + left
-                for column in range(width):
-                    base = corner + column * column_stride
-                    for row in range(height):
-                        out[base + row * row_stride] += x[source + row * pitch + column]
-    else:
-        for row in range(rows):
-            target = start + row * row_stride
-            source = first + row * pitch
-            line = x[source : source + columns]
-            for column in range(columns):
-                out[target + column * column_stride] += line[column]
+    scatter.__name__ = scatter.__qualname__ = name
+    scatter.__doc__ = doc
+    return kernel("in inout in size size")(scatter)
 
 
 # -------------------------------------------------------------------------------------------------- kernels
@@ -245,34 +213,16 @@ def gather(x: Any, out: Any, meta: Any, ndim: int, count: int) -> int:
     rows, columns, pitch, row_stride, column_stride = _plane_shape(meta, ndim, row_axis)
     for plane in range(count // (rows * columns)):
         start, first = _plane_start(meta, ndim, row_axis, plane)
-        _gather_plane(x, out, start, first, rows, columns, pitch, row_stride, column_stride)
+        _gather_plane(x, out, start, first, rows, columns, pitch, (row_stride, column_stride))
     return 0
 
 
-@kernel("in inout in size size")
-def scatter(x: Any, out: Any, meta: Any, ndim: int, count: int) -> int:
-    """``out[view[k]] = x[k]``: write `x` into the view `meta` of `out`; the rest of `out` stays."""
-    if count == 0:
-        return 0
-    row_axis = _row_axis(meta, ndim)
-    rows, columns, pitch, row_stride, column_stride = _plane_shape(meta, ndim, row_axis)
-    for plane in range(count // (rows * columns)):
-        start, first = _plane_start(meta, ndim, row_axis, plane)
-        _scatter_plane(x, out, start, first, rows, columns, pitch, row_stride, column_stride)
-    return 0
-
-
-@kernel("in inout in size size")
-def scatter_add(x: Any, out: Any, meta: Any, ndim: int, count: int) -> int:
-    """``out[view[k]] += x[k]``; elements that the view names more than once gather every term."""
-    if count == 0:
-        return 0
-    row_axis = _row_axis(meta, ndim)
-    rows, columns, pitch, row_stride, column_stride = _plane_shape(meta, ndim, row_axis)
-    for plane in range(count // (rows * columns)):
-        start, first = _plane_start(meta, ndim, row_axis, plane)
-        _scatter_add_plane(x, out, start, first, rows, columns, pitch, row_stride, column_stride)
-    return 0
+scatter = _scattering(
+    "scatter", "``out[view[k]] = x[k]``: write `x` into the view `meta` of `out`; the rest of `out` stays.", _write
+)
+scatter_add = _scattering(
+    "scatter_add", "``out[view[k]] += x[k]``; an element that the view names twice gets both terms.", _accumulate
+)
 
 
 @kernel("in inout in size size")
@@ -285,12 +235,13 @@ def fill_strided(value: Any, out: Any, meta: Any, ndim: int, count: int) -> int:
     for plane in range(count // (rows * columns)):
         start, _ = _plane_start(meta, ndim, row_axis, plane)
         for row in range(rows):
-            target = start + row * row_stride
+            target = _U(start + row * row_stride)
             if column_stride == 1:
-                _fill(value[0], out[target : target + columns])
+                for i in range(_U(columns)):
+                    out[target + i] = value[0]
             else:
-                for column in range(columns):
-                    out[target + column * column_stride] = value[0]
+                for i in range(_U(columns)):
+                    out[target + i * _U(column_stride)] = value[0]
     return 0
 
 
@@ -331,41 +282,40 @@ def scale_into(x: Any, out: Any, factor: Any, n: int) -> int:
 # ---------------------------------------------------------------------------------------------- parts of an axis
 
 
+@njit
+def _move(x: Any, out: Any, sizes: Any, x_pitch: int, out_pitch: int, store: Any) -> None:
+    """Rows of `x` to rows of `out`; `sizes` is the number of rows, their length, and the two first positions."""
+    rows, length, x_start, out_start = sizes
+    for row in range(rows):
+        source = _U(x_start + row * x_pitch)
+        target = _U(out_start + row * out_pitch)
+        for i in range(_U(length)):
+            store(out, target + i, x[source + i])
+
+
 @kernel("in inout size size size size size")
 def insert(x: Any, out: Any, outer: int, length: int, total: int, start: int, inner: int) -> int:
     """Copy `x` (outer, length, inner) to ``out[:, start : start + length]``, `out` being (outer, total, inner)."""
-    run = length * inner
-    for o in range(outer):
-        target = (o * total + start) * inner
-        _copy(x[o * run : (o + 1) * run], out[target : target + run])
+    _move(x, out, (outer, length * inner, 0, start * inner), length * inner, total * inner, _write)
     return 0
 
 
 @kernel("in out size size size size size")
 def extract(x: Any, out: Any, outer: int, length: int, total: int, start: int, inner: int) -> int:
     """Copy ``x[:, start : start + length]``, `x` being (outer, total, inner), to `out` (outer, length, inner)."""
-    run = length * inner
-    for o in range(outer):
-        source = (o * total + start) * inner
-        _copy(x[source : source + run], out[o * run : (o + 1) * run])
+    _move(x, out, (outer, length * inner, start * inner, 0), total * inner, length * inner, _write)
     return 0
 
 
 @kernel("in inout size size size size size")
 def insert_add(x: Any, out: Any, outer: int, length: int, total: int, start: int, inner: int) -> int:
     """Add `x` (outer, length, inner) to ``out[:, start : start + length]``, `out` being (outer, total, inner)."""
-    run = length * inner
-    for o in range(outer):
-        target = (o * total + start) * inner
-        _add(x[o * run : (o + 1) * run], out[target : target + run])
+    _move(x, out, (outer, length * inner, 0, start * inner), length * inner, total * inner, _accumulate)
     return 0
 
 
 @kernel("in inout size size size size size")
 def extract_add(x: Any, out: Any, outer: int, length: int, total: int, start: int, inner: int) -> int:
     """Add ``x[:, start : start + length]``, `x` being (outer, total, inner), to `out` (outer, length, inner)."""
-    run = length * inner
-    for o in range(outer):
-        source = (o * total + start) * inner
-        _add(x[source : source + run], out[o * run : (o + 1) * run])
+    _move(x, out, (outer, length * inner, start * inner, 0), total * inner, length * inner, _accumulate)
     return 0
