@@ -31,7 +31,7 @@ Part = tuple[Kernel, tuple[Any, ...]]
 
 @njit
 def _bias_piecewise(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> None:
-    """y = relu(y + b) where `act` is 1, y + b where it is 0; NaN stays NaN."""
+    """Compute y = relu(y + b) where `act` is 1, y + b where it is 0; NaN stays NaN."""
     zero = y.dtype.type(0)
     if not has_bias:
         if act:
@@ -51,7 +51,7 @@ def _bias_piecewise(y: Any, b: Any, n: int, units: int, has_bias: int, act: int)
 
 @njit
 def _bias_smooth(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> None:
-    """y = act(y + b) by blocks of rows, for an `act` from 2 on."""
+    """Compute y = act(y + b) by blocks of rows, for an `act` from 2 on."""
     one = y.dtype.type(1)
     rows = max(1, _BLOCK // max(1, units))
     for start in range(0, n, rows):
@@ -85,7 +85,7 @@ def _bias_any(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> No
 
 @njit
 def _vjp_piecewise(g: Any, y: Any, gz: Any, size: int, act: int) -> None:
-    """gz = g relu'(x): relu'(0) is 0, and a unit that is off passes nothing on, not even NaN."""
+    """Compute gz = g relu'(x): relu'(0) is 0, and a unit that is off passes nothing on, not even NaN."""
     zero = y.dtype.type(0)
     for i in range(size):
         gz[i] = g[i] if y[i] > zero else (zero if y[i] <= zero else y[i])
@@ -93,7 +93,7 @@ def _vjp_piecewise(g: Any, y: Any, gz: Any, size: int, act: int) -> None:
 
 @njit
 def _vjp_smooth(g: Any, y: Any, gz: Any, size: int, act: int) -> None:
-    """gz = g act'(x), written in y = act(x), for an `act` from 2 on."""
+    """Compute gz = g act'(x), written in y = act(x), for an `act` from 2 on."""
     one = y.dtype.type(1)
     if act == 2:
         for i in range(size):
@@ -142,42 +142,42 @@ def _column_sums(g: Any, out: Any, n: int, units: int, add: int) -> None:
 
 @kernel("inout in size size static static")
 def bias_act(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> int:
-    """y (n, units) = relu(y + b) in place where `act` is 1, y + b where it is 0; b is not read if has_bias is 0."""
+    """Compute y (n, units) = relu(y + b) in place for `act` 1, y + b for 0; b is not read if has_bias is 0."""
     _bias_piecewise(y, b, n, units, has_bias, act)
     return 0
 
 
 @kernel("inout in size size static static")
 def bias_act_smooth(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> int:
-    """y (n, units) = act(y + b) in place for an `act` from 2 on; b is not read if has_bias is 0."""
+    """Compute y (n, units) = act(y + b) in place for an `act` from 2 on; b is not read if has_bias is 0."""
     _bias_smooth(y, b, n, units, has_bias, act)
     return 0
 
 
 @kernel("in in out size static")
 def act_vjp(g: Any, y: Any, gz: Any, size: int, act: int) -> int:
-    """gz = g relu'(x), from the head gradient g and the result y = relu(x)."""
+    """Compute gz = g relu'(x), from the head gradient g and the result y = relu(x)."""
     _vjp_piecewise(g, y, gz, size, act)
     return 0
 
 
 @kernel("in in out size static")
 def act_vjp_smooth(g: Any, y: Any, gz: Any, size: int, act: int) -> int:
-    """gz = g act'(x), from the head gradient g and the result y = act(x), for an `act` from 2 on."""
+    """Compute gz = g act'(x), from the head gradient g and the result y = act(x), for an `act` from 2 on."""
     _vjp_smooth(g, y, gz, size, act)
     return 0
 
 
 @kernel("in out size size")
 def column_sum(g: Any, out: Any, n: int, units: int) -> int:
-    """out (units,) = the sum of the rows of g (n, units)."""
+    """Compute out (units,) = the sum of the rows of g (n, units)."""
     _column_sums(g, out, n, units, 0)
     return 0
 
 
 @kernel("in inout size size")
 def column_sum_into(g: Any, out: Any, n: int, units: int) -> int:
-    """out (units,) += the sum of the rows of g (n, units)."""
+    """Compute out (units,) += the sum of the rows of g (n, units)."""
     _column_sums(g, out, n, units, 1)
     return 0
 

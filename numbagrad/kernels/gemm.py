@@ -16,7 +16,7 @@ TOO_LARGE = {1: (MXNetError, "gemm: a matrix has more than 2147483647 rows or co
 
 @kernel("in in out size size size static static scalar", failures=TOO_LARGE)
 def gemm(a: Any, b: Any, c: Any, m: int, n: int, k: int, ta: int, tb: int, alpha: float) -> int:
-    """C (m, n) = alpha op(A) op(B), op(A) being (m, k) and op(B) (k, n); float32 or float64."""
+    """Compute C (m, n) = alpha op(A) op(B), op(A) being (m, k) and op(B) (k, n); float32 or float64."""
     if max(m, n, k) > blas.LONGEST:
         return 1
     blas.gemm(ta, tb, m, n, k, a.dtype.type(alpha), a, b, a.dtype.type(0), c)
@@ -25,7 +25,7 @@ def gemm(a: Any, b: Any, c: Any, m: int, n: int, k: int, ta: int, tb: int, alpha
 
 @kernel("in in inout size size size static static scalar", failures=TOO_LARGE)
 def gemm_into(a: Any, b: Any, c: Any, m: int, n: int, k: int, ta: int, tb: int, alpha: float) -> int:
-    """C (m, n) += alpha op(A) op(B); float32 or float64."""
+    """Compute C (m, n) += alpha op(A) op(B); float32 or float64."""
     if max(m, n, k) > blas.LONGEST:
         return 1
     blas.gemm(ta, tb, m, n, k, a.dtype.type(alpha), a, b, a.dtype.type(1), c)
@@ -42,7 +42,7 @@ def _each(batch: int, m: int, n: int, k: int, ta: int, tb: int, a: Any, b: Any, 
 
 @kernel("in in out size size size size static static", failures=TOO_LARGE)
 def batch_gemm(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: int, tb: int) -> int:
-    """C[i] = op(A[i]) op(B[i]) for `batch` matrices that follow each other in a, b and c."""
+    """Compute C[i] = op(A[i]) op(B[i]) for `batch` matrices that follow each other in a, b and c."""
     if max(m, n, k) > blas.LONGEST:
         return 1
     _each(batch, m, n, k, ta, tb, a, b, a.dtype.type(0), c)
@@ -51,7 +51,7 @@ def batch_gemm(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: i
 
 @kernel("in in inout size size size size static static", failures=TOO_LARGE)
 def batch_gemm_into(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: int, tb: int) -> int:
-    """C[i] += op(A[i]) op(B[i]) for `batch` matrices that follow each other in a, b and c."""
+    """Compute C[i] += op(A[i]) op(B[i]) for `batch` matrices that follow each other in a, b and c."""
     if max(m, n, k) > blas.LONGEST:
         return 1
     _each(batch, m, n, k, ta, tb, a, b, a.dtype.type(1), c)
@@ -73,7 +73,7 @@ def _integer_product(batch: int, m: int, n: int, k: int, ta: int, tb: int, a: An
 
 @kernel("in in out size size size size static static")
 def integer_gemm(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: int, tb: int) -> int:
-    """C[i] = op(A[i]) op(B[i]) for integers, wrapping as NumPy's do."""
+    """Compute C[i] = op(A[i]) op(B[i]) for integers, wrapping as NumPy's do."""
     c[: batch * m * n] = 0
     _integer_product(batch, m, n, k, ta, tb, a, b, c)
     return 0
@@ -81,6 +81,6 @@ def integer_gemm(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta:
 
 @kernel("in in inout size size size size static static")
 def integer_gemm_into(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: int, tb: int) -> int:
-    """C[i] += op(A[i]) op(B[i]) for integers, wrapping as NumPy's do."""
+    """Compute C[i] += op(A[i]) op(B[i]) for integers, wrapping as NumPy's do."""
     _integer_product(batch, m, n, k, ta, tb, a, b, c)
     return 0

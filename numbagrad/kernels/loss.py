@@ -9,7 +9,7 @@ import numpy as np
 
 from numbagrad.errors import MXNetError
 from numbagrad.kernels.kernel import kernel
-from numbagrad.kernels.softmax import block_sum, exponentials, largest
+from numbagrad.kernels.softmax import block_sum, softmax_rows
 from numbagrad.native import vmath
 from numbagrad.native.compiler import njit
 
@@ -30,34 +30,31 @@ def _check_labels(label: Any, classes: int) -> int:
 
 
 @njit
-def _probabilities(x: Any, p: Any) -> tuple[Any, Any]:
-    """p = softmax(x) of one row; the shift and the logarithm of the sum after it."""
-    shift = largest(x)
-    exponentials(x, shift, x.dtype.type(1), p)
-    total = block_sum(p)
-    divisor = x.dtype.type(total)
-    for i in range(p.size):
-        p[i] /= divisor
-    return shift, x.dtype.type(np.log(total))
+def _probabilities(x: Any, p: Any, shifts: Any, logarithms: Any, classes: int) -> None:
+    """Compute p = softmax(x), with the shift of each row and the logarithm of its sum after the shift."""
+    softmax_rows(x, p, shifts, logarithms, classes, x.dtype.type(1))
+    for i in range(logarithms.size):
+        logarithms[i] = vmath.log(logarithms[i])
 
 
 @kernel("in in out out size size scalar", failures=LABEL_FAILURES)
 def softmax_ce(x: Any, label: Any, loss: Any, p: Any, n: int, classes: int, weight: float) -> int:
-    """loss[i] = -weight log(softmax(x[i])[label[i]]), and p (n, classes) = softmax(x) for the VJP."""
+    """Compute loss[i] = -weight log(softmax(x[i])[label[i]]), and p (n, classes) = softmax(x) for the VJP."""
     status = _check_labels(label[:n], classes)
     if status:
         return status
     factor = x.dtype.type(weight)
+    shifts = np.empty(n, x.dtype)
+    _probabilities(x, p, shifts, loss[:n], classes)
     for i in range(n):
         row = x[i * classes : (i + 1) * classes]
-        shift, logarithm = _probabilities(row, p[i * classes : (i + 1) * classes])
-        loss[i] = factor * (logarithm - (row[int(label[i])] - shift))
+        loss[i] = factor * (loss[i] - (row[int(label[i])] - shifts[i]))
     return 0
 
 
 @kernel("in in in out size size scalar")
 def softmax_ce_vjp(g: Any, p: Any, label: Any, dx: Any, n: int, classes: int, weight: float) -> int:
-    """dx = weight g (p - onehot(label)); the labels have been checked by :data:`softmax_ce`."""
+    """Compute dx = weight g (p - onehot(label)); the labels have been checked by :data:`softmax_ce`."""
     for i in range(n):
         row = p[i * classes : (i + 1) * classes]
         out = dx[i * classes : (i + 1) * classes]
@@ -71,12 +68,15 @@ def softmax_ce_vjp(g: Any, p: Any, label: Any, dx: Any, n: int, classes: int, we
 
 @kernel("in in out out size size scalar")
 def softmax_ce_dense(x: Any, z: Any, loss: Any, p: Any, n: int, classes: int, weight: float) -> int:
-    """loss[i] = -weight sum_j z[i, j] log(softmax(x[i])[j]); a class of weight 0 counts 0 even at probability 0."""
+    """Compute loss[i] = -weight sum_j z[i, j] log(softmax(x[i])[j]); z = 0 counts 0 even at probability 0."""
     factor = x.dtype.type(weight)
+    shifts = np.empty(n, x.dtype)
+    _probabilities(x, p, shifts, loss[:n], classes)
     for i in range(n):
         row = x[i * classes : (i + 1) * classes]
         target = z[i * classes : (i + 1) * classes]
-        shift, logarithm = _probabilities(row, p[i * classes : (i + 1) * classes])
+        shift = shifts[i]
+        logarithm = loss[i]
         total = np.float64(0)
         for j in range(classes):
             share = x.dtype.type(target[j])
@@ -88,7 +88,7 @@ def softmax_ce_dense(x: Any, z: Any, loss: Any, p: Any, n: int, classes: int, we
 
 @kernel("in in in out size size scalar")
 def softmax_ce_dense_vjp(g: Any, p: Any, z: Any, dx: Any, n: int, classes: int, weight: float) -> int:
-    """dx = weight g (p sum(z) - z)."""
+    """Compute dx = weight g (p sum(z) - z)."""
     for i in range(n):
         row = p[i * classes : (i + 1) * classes]
         target = z[i * classes : (i + 1) * classes]
@@ -105,14 +105,16 @@ def softmax_ce_dense_vjp(g: Any, p: Any, z: Any, dx: Any, n: int, classes: int, 
 
 @kernel("in in out size size scalar")
 def softmax_ce_dense_label_vjp(g: Any, x: Any, dz: Any, n: int, classes: int, weight: float) -> int:
-    """dz = -weight g log(softmax(x))."""
+    """Compute dz = -weight g log(softmax(x))."""
+    shifts = np.empty(n, x.dtype)
+    logarithms = np.empty(n, x.dtype)
+    _probabilities(x, dz, shifts, logarithms, classes)
     for i in range(n):
         row = x[i * classes : (i + 1) * classes]
         out = dz[i * classes : (i + 1) * classes]
-        shift, logarithm = _probabilities(row, out)
         factor = x.dtype.type(weight) * g[i]
         for j in range(classes):
-            out[j] = factor * (logarithm - (row[j] - shift))
+            out[j] = factor * (logarithms[i] - (row[j] - shifts[i]))
     return 0
 
 
@@ -151,7 +153,7 @@ def _scale_by(factor: float, loss: Any) -> None:
 
 @kernel("in in out size size scalar")
 def sigmoid_bce(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float) -> int:
-    """loss[i] = the mean over j of weight (max(x, 0) - x z + log(1 + exp(-|x|))); a NaN label gives NaN."""
+    """Compute loss[i] = the mean over j of weight (max(x, 0) - x z + log(1 + exp(-|x|))); a NaN label gives NaN."""
     if inner == 1:
         _bce_terms(x[:batch], z[:batch], loss[:batch])
         _scale_by(weight, loss[:batch])
@@ -165,7 +167,7 @@ def sigmoid_bce(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float
 
 @kernel("in in in out size size scalar")
 def sigmoid_bce_vjp(g: Any, x: Any, z: Any, dx: Any, batch: int, inner: int, weight: float) -> int:
-    """dx = weight g / inner (sigmoid(x) - z), at x = 0 too."""
+    """Compute dx = weight g / inner (sigmoid(x) - z), at x = 0 too."""
     scale = x.dtype.type(weight / np.float64(inner))
     if inner == 1:
         for i in range(batch):
@@ -183,7 +185,7 @@ def sigmoid_bce_vjp(g: Any, x: Any, z: Any, dx: Any, batch: int, inner: int, wei
 
 @kernel("in in out size size scalar")
 def sigmoid_bce_label_vjp(g: Any, x: Any, dz: Any, batch: int, inner: int, weight: float) -> int:
-    """dz = -weight g / inner x."""
+    """Compute dz = -weight g / inner x."""
     scale = x.dtype.type(weight / np.float64(inner))
     for i in range(batch):
         logits = x[i * inner : (i + 1) * inner]
@@ -196,7 +198,7 @@ def sigmoid_bce_label_vjp(g: Any, x: Any, dz: Any, batch: int, inner: int, weigh
 
 @kernel("in in out size size scalar")
 def l2(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float) -> int:
-    """loss[i] = the mean over j of weight / 2 (z - x)^2."""
+    """Compute loss[i] = the mean over j of weight / 2 (z - x)^2."""
     if inner == 1:
         _l2_terms(x[:batch], z[:batch], loss[:batch])
         _scale_by(weight, loss[:batch])
@@ -210,7 +212,7 @@ def l2(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float) -> int:
 
 @kernel("in in in out size size scalar")
 def l2_vjp(g: Any, x: Any, z: Any, dx: Any, batch: int, inner: int, weight: float) -> int:
-    """dx = weight g / inner (x - z); exchange x and z for the gradient of the label."""
+    """Compute dx = weight g / inner (x - z); exchange x and z for the gradient of the label."""
     scale = x.dtype.type(weight / np.float64(inner))
     for i in range(batch):
         predictions = x[i * inner : (i + 1) * inner]
@@ -224,7 +226,7 @@ def l2_vjp(g: Any, x: Any, z: Any, dx: Any, batch: int, inner: int, weight: floa
 
 @kernel("in in out size size scalar")
 def l1(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float) -> int:
-    """loss[i] = the mean over j of weight |z - x|."""
+    """Compute loss[i] = the mean over j of weight |z - x|."""
     if inner == 1:
         _l1_terms(x[:batch], z[:batch], loss[:batch])
         _scale_by(weight, loss[:batch])
@@ -238,7 +240,7 @@ def l1(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float) -> int:
 
 @kernel("in in in out size size scalar")
 def l1_vjp(g: Any, x: Any, z: Any, dx: Any, batch: int, inner: int, weight: float) -> int:
-    """dx = weight g / inner sign(x - z), 0 where they agree; exchange x and z for the gradient of the label."""
+    """Compute dx = weight g / inner sign(x - z), 0 where they agree; exchange x and z for the gradient of the label."""
     scale = x.dtype.type(weight / np.float64(inner))
     zero = x.dtype.type(0)
     for i in range(batch):

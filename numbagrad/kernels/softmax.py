@@ -31,13 +31,6 @@ def largest(x: Any) -> Any:
     return max(max(a, b), max(c, d))
 
 
-@njit
-def exponentials(x: Any, shift: Any, scale: Any, y: Any) -> None:
-    """y = exp(scale (x - shift))."""
-    for i in range(x.size):
-        y[i] = vmath.exp((x[i] - shift) * scale)
-
-
 @njit(fastmath=REASSOCIATE)
 def block_sum(x: Any) -> float:
     """The sum in float64 of sums of :data:`_BLOCK` elements in the dtype of x."""
@@ -66,121 +59,138 @@ def block_dot(x: Any, y: Any) -> float:
 
 
 @njit
-def _column(x: Any, n: int, inner: int, start: int, into: Any) -> None:
-    for i in range(n):
-        into[i] = x[start + i * inner]
+def softmax_rows(x: Any, p: Any, shifts: Any, sums: Any, n: int, scale: Any) -> None:
+    """Compute p = softmax(scale x) of rows of n elements, the shift of each row and the sum of its exponentials."""
+    rows = shifts.size
+    for i in range(rows):
+        row = x[i * n : (i + 1) * n]
+        out = p[i * n : (i + 1) * n]
+        shift = largest(row)
+        shifts[i] = shift
+        for j in range(n):
+            out[j] = (row[j] - shift) * scale
+    for i in range(rows * n):  # across the rows: a short row leaves no vectors
+        p[i] = vmath.exp(p[i])
+    for i in range(rows):
+        out = p[i * n : (i + 1) * n]
+        total = x.dtype.type(block_sum(out))
+        sums[i] = total
+        for j in range(n):
+            out[j] /= total
 
 
 @njit
-def _put_column(values: Any, n: int, inner: int, start: int, y: Any) -> None:
-    for i in range(n):
-        y[start + i * inner] = values[i]
+def _log_softmax_rows(x: Any, y: Any, shifts: Any, sums: Any, n: int, scale: Any) -> None:
+    softmax_rows(x, y, shifts, sums, n, scale)
+    for i in range(sums.size):
+        sums[i] = vmath.log(sums[i])
+    for i in range(sums.size):
+        row = x[i * n : (i + 1) * n]
+        out = y[i * n : (i + 1) * n]
+        for j in range(n):
+            out[j] = (row[j] - shifts[i]) * scale - sums[i]
 
 
 @njit
-def _softmax_row(x: Any, y: Any, scale: Any) -> None:
-    exponentials(x, largest(x), scale, y)
-    total = y.dtype.type(block_sum(y))
-    for i in range(y.size):
-        y[i] /= total
+def _softmax_vjp_rows(g: Any, y: Any, dx: Any, rows: int, n: int, scale: Any) -> None:
+    for i in range(rows):
+        head = g[i * n : (i + 1) * n]
+        row = y[i * n : (i + 1) * n]
+        out = dx[i * n : (i + 1) * n]
+        mean = y.dtype.type(block_dot(head, row))
+        for j in range(n):
+            out[j] = row[j] * (head[j] - mean) * scale
 
 
 @njit
-def _log_softmax_row(x: Any, y: Any, scale: Any) -> None:
-    shift = largest(x)
-    exponentials(x, shift, scale, y)
-    logarithm = y.dtype.type(np.log(block_sum(y)))
-    for i in range(y.size):
-        y[i] = (x[i] - shift) * scale - logarithm
+def _log_softmax_vjp_rows(g: Any, y: Any, dx: Any, rows: int, n: int, scale: Any) -> None:
+    for i in range(rows):
+        head = g[i * n : (i + 1) * n]
+        row = y[i * n : (i + 1) * n]
+        out = dx[i * n : (i + 1) * n]
+        total = y.dtype.type(block_sum(head))
+        for j in range(n):
+            out[j] = (head[j] - vmath.exp(row[j]) * total) * scale
 
 
 @njit
-def _softmax_row_vjp(g: Any, y: Any, dx: Any, scale: Any) -> None:
-    mean = y.dtype.type(block_dot(g, y))
-    for i in range(y.size):
-        dx[i] = y[i] * (g[i] - mean) * scale
-
-
-@njit
-def _log_softmax_row_vjp(g: Any, y: Any, dx: Any, scale: Any) -> None:
-    total = y.dtype.type(block_sum(g))
-    for i in range(y.size):
-        dx[i] = (g[i] - vmath.exp(y[i]) * total) * scale
+def _transpose(rows: int, columns: int, x: Any, y: Any) -> None:
+    """Compute y (columns, rows) = the transpose of x (rows, columns)."""
+    for j in range(columns):
+        out = y[j * rows : (j + 1) * rows]
+        for i in range(rows):
+            out[i] = x[i * columns + j]
 
 
 @kernel("in out size size size scalar")
 def softmax(x: Any, y: Any, outer: int, n: int, inner: int, temperature: float) -> int:
-    """y = softmax(x / temperature) for a positive temperature."""
+    """Compute y = softmax(x / temperature) for a positive temperature."""
     scale = x.dtype.type(1.0 / temperature)
+    rows = outer if inner == 1 else inner
+    shifts = np.empty(rows, x.dtype)
+    sums = np.empty(rows, x.dtype)
     if inner == 1:
-        for i in range(outer):
-            _softmax_row(x[i * n : (i + 1) * n], y[i * n : (i + 1) * n], scale)
+        softmax_rows(x, y, shifts, sums, n, scale)
         return 0
-    row = np.empty(n, x.dtype)
-    out = np.empty(n, x.dtype)
-    for i in range(outer * inner):
-        start = (i // inner) * n * inner + i % inner
-        _column(x, n, inner, start, row)
-        _softmax_row(row, out, scale)
-        _put_column(out, n, inner, start, y)
+    turned = np.empty(inner * n, x.dtype)
+    result = np.empty(inner * n, x.dtype)
+    for i in range(outer):
+        _transpose(n, inner, x[i * n * inner : (i + 1) * n * inner], turned)
+        softmax_rows(turned, result, shifts, sums, n, scale)
+        _transpose(inner, n, result, y[i * n * inner : (i + 1) * n * inner])
     return 0
 
 
 @kernel("in out size size size scalar")
 def log_softmax(x: Any, y: Any, outer: int, n: int, inner: int, temperature: float) -> int:
-    """y = log(softmax(x / temperature)) for a positive temperature."""
+    """Compute y = log(softmax(x / temperature)) for a positive temperature."""
     scale = x.dtype.type(1.0 / temperature)
+    rows = outer if inner == 1 else inner
+    shifts = np.empty(rows, x.dtype)
+    sums = np.empty(rows, x.dtype)
     if inner == 1:
-        for i in range(outer):
-            _log_softmax_row(x[i * n : (i + 1) * n], y[i * n : (i + 1) * n], scale)
+        _log_softmax_rows(x, y, shifts, sums, n, scale)
         return 0
-    row = np.empty(n, x.dtype)
-    out = np.empty(n, x.dtype)
-    for i in range(outer * inner):
-        start = (i // inner) * n * inner + i % inner
-        _column(x, n, inner, start, row)
-        _log_softmax_row(row, out, scale)
-        _put_column(out, n, inner, start, y)
+    turned = np.empty(inner * n, x.dtype)
+    result = np.empty(inner * n, x.dtype)
+    for i in range(outer):
+        _transpose(n, inner, x[i * n * inner : (i + 1) * n * inner], turned)
+        _log_softmax_rows(turned, result, shifts, sums, n, scale)
+        _transpose(inner, n, result, y[i * n * inner : (i + 1) * n * inner])
     return 0
 
 
 @kernel("in in out size size size scalar")
 def softmax_vjp(g: Any, y: Any, dx: Any, outer: int, n: int, inner: int, temperature: float) -> int:
-    """dx = y (g - sum(g y)) / temperature, y being the result of :data:`softmax`."""
+    """Compute dx = y (g - sum(g y)) / temperature, y being the result of :data:`softmax`."""
     scale = y.dtype.type(1.0 / temperature)
     if inner == 1:
-        for i in range(outer):
-            row = slice(i * n, (i + 1) * n)
-            _softmax_row_vjp(g[row], y[row], dx[row], scale)
+        _softmax_vjp_rows(g, y, dx, outer, n, scale)
         return 0
-    head = np.empty(n, y.dtype)
-    result = np.empty(n, y.dtype)
-    out = np.empty(n, y.dtype)
-    for i in range(outer * inner):
-        start = (i // inner) * n * inner + i % inner
-        _column(g, n, inner, start, head)
-        _column(y, n, inner, start, result)
-        _softmax_row_vjp(head, result, out, scale)
-        _put_column(out, n, inner, start, dx)
+    heads = np.empty(inner * n, y.dtype)
+    turned = np.empty(inner * n, y.dtype)
+    result = np.empty(inner * n, y.dtype)
+    for i in range(outer):
+        _transpose(n, inner, g[i * n * inner : (i + 1) * n * inner], heads)
+        _transpose(n, inner, y[i * n * inner : (i + 1) * n * inner], turned)
+        _softmax_vjp_rows(heads, turned, result, inner, n, scale)
+        _transpose(inner, n, result, dx[i * n * inner : (i + 1) * n * inner])
     return 0
 
 
 @kernel("in in out size size size scalar")
 def log_softmax_vjp(g: Any, y: Any, dx: Any, outer: int, n: int, inner: int, temperature: float) -> int:
-    """dx = (g - exp(y) sum(g)) / temperature, y being the result of :data:`log_softmax`."""
+    """Compute dx = (g - exp(y) sum(g)) / temperature, y being the result of :data:`log_softmax`."""
     scale = y.dtype.type(1.0 / temperature)
     if inner == 1:
-        for i in range(outer):
-            row = slice(i * n, (i + 1) * n)
-            _log_softmax_row_vjp(g[row], y[row], dx[row], scale)
+        _log_softmax_vjp_rows(g, y, dx, outer, n, scale)
         return 0
-    head = np.empty(n, y.dtype)
-    result = np.empty(n, y.dtype)
-    out = np.empty(n, y.dtype)
-    for i in range(outer * inner):
-        start = (i // inner) * n * inner + i % inner
-        _column(g, n, inner, start, head)
-        _column(y, n, inner, start, result)
-        _log_softmax_row_vjp(head, result, out, scale)
-        _put_column(out, n, inner, start, dx)
+    heads = np.empty(inner * n, y.dtype)
+    turned = np.empty(inner * n, y.dtype)
+    result = np.empty(inner * n, y.dtype)
+    for i in range(outer):
+        _transpose(n, inner, g[i * n * inner : (i + 1) * n * inner], heads)
+        _transpose(n, inner, y[i * n * inner : (i + 1) * n * inner], turned)
+        _log_softmax_vjp_rows(heads, turned, result, inner, n, scale)
+        _transpose(inner, n, result, dx[i * n * inner : (i + 1) * n * inner])
     return 0

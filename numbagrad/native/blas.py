@@ -132,7 +132,7 @@ def _blas_gemv(typing_context, ta, m, n, alpha, a, x, beta, y):  # type: ignore[
 
 @njit(fastmath=REASSOCIATE)
 def _own_loops(ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, c: Any) -> None:
-    """C += alpha op(A) op(B); by rows of B, or, where tb is 1 and ta 0, by dot products of rows of A and B."""
+    """Compute C += alpha op(A) op(B); by rows of B, or, where tb is 1 and ta 0, by dot products of rows of A and B."""
     step_i, step_p = (1, m) if ta else (k, 1)
     for i in range(m):
         out = c[i * n : i * n + n]
@@ -154,7 +154,7 @@ def _own_loops(ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: Any, b: 
 
 @njit
 def gemv(ta: int, m: int, n: int, alpha: Any, a: Any, x: Any, beta: Any, y: Any) -> None:
-    """y = alpha op(A) x + beta y; op(A) is (m, n), all flat and row-major, float32 or float64.
+    """Compute y = alpha op(A) x + beta y; op(A) is (m, n), all flat and row-major, float32 or float64.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def gemv(ta: int, m: int, n: int, alpha: Any, a: Any, x: Any, beta: Any, y: Any)
 
 @njit
 def gemm(ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, beta: Any, c: Any) -> None:
-    """C = alpha op(A) op(B) + beta C, all flat and row-major, float32 or float64.
+    """Compute C = alpha op(A) op(B) + beta C, all flat and row-major, float32 or float64.
 
     Parameters
     ----------

@@ -46,7 +46,8 @@ def test_sizes_beyond_int32_are_refused_before_anything_is_written(sizes):
 
 
 def test_roles_tell_out_from_inout():
-    assert gemm.roles[:3] == ("in", "in", "out") and gemm_into.roles[:3] == ("in", "in", "inout")
+    assert gemm.roles[:3] == ("in", "in", "out")
+    assert gemm_into.roles[:3] == ("in", "in", "inout")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

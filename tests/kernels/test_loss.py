@@ -53,7 +53,8 @@ def test_a_bad_label_raises_and_writes_nothing(label, message):
     label = np.array(label).astype(F if isinstance(label[0], float) else np.int64)
     with pytest.raises(MXNetError, match=message):
         launch(losses.softmax_ce, np.zeros(6, F), label, loss, p, 2, 3, 1.0)
-    assert (loss == 7).all() and (p == 7).all()
+    assert (loss == 7).all()
+    assert (p == 7).all()
 
 
 def test_dense_label_ce_with_finite_differences():
@@ -85,7 +86,8 @@ def test_dense_label_ce_with_finite_differences():
 def test_dense_label_ce_of_a_class_that_is_ruled_out():
     loss, p = np.empty(1, F), np.empty(2, F)
     launch(losses.softmax_ce_dense, np.array([0, -np.inf], F), np.array([1, 0], np.int64), loss, p, 1, 2, 1.0)
-    assert loss[0] == 0 and (p == [1, 0]).all()
+    assert loss[0] == 0
+    assert (p == [1, 0]).all()
 
 
 def bce(x, z):

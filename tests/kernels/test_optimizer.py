@@ -45,7 +45,8 @@ def test_sgd_all_parameters_in_one_call(dtype):
             launch(optimizer.sgd_momentum_array, twins[0][i], g[i], twins[1][i], rows[i])
         else:
             launch(optimizer.sgd_array, twins[0][i], g[i], rows[i])
-        assert (w[i] == twins[0][i]).all() and (m[i] == twins[1][i]).all()
+        assert (w[i] == twins[0][i]).all()
+        assert (m[i] == twins[1][i]).all()
 
 
 @pytest.mark.parametrize("dtype", [F, D])
