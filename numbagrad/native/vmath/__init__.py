@@ -1,6 +1,6 @@
 """Scalar functions for kernels: ``<name>_float32``, ``<name>_float64`` and the dtype-generic ``<name>``."""
 
-from numbagrad.native.vmath import errors, exponential, libm, logarithm, sigmoidal, trigonometric
+from numbagrad.native.vmath import errors, exponential, libm, logarithm, power, sigmoidal, trigonometric
 from numbagrad.native.vmath.doors import door
 
 FUNCTIONS: dict[str, int] = dict.fromkeys(
@@ -15,7 +15,7 @@ FUNCTIONS: dict[str, int] = dict.fromkeys(
 
 for _name in FUNCTIONS:
     _single, _double = getattr(libm, _name)
-    for _module in (errors, exponential, logarithm, sigmoidal, trigonometric):
+    for _module in (errors, exponential, logarithm, power, sigmoidal, trigonometric):
         _single = getattr(_module, f"{_name}_float32", _single)
         _double = getattr(_module, f"{_name}_float64", _double)
     globals()[f"{_name}_float32"] = _single

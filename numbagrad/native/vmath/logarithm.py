@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 
 from numbagrad.native.compiler import njit
-from numbagrad.native.vmath.exponential import LN2_HIGH_FLOAT32, LN2_HIGH_FLOAT64, LN2_LOW_FLOAT64
+from numbagrad.native.vmath.exponential import LN2_HIGH_FLOAT32, LN2_HIGH_FLOAT64, LN2_LOW_FLOAT64, MAGIC_FLOAT64
 from numbagrad.native.vmath.intrinsics import bits, float32_of, float64_of, fma, low32, polynomial, with_sign
 
 _f32 = np.float32
-_ROOT_HALF_FLOAT32 = 0x3F3504F3  # bits of sqrt(1/2)
-_ROOT_HALF_FLOAT64 = 0x3FE6A09E667F3BCD
+ROOT_HALF_FLOAT32 = 0x3F3504F3  # bits of sqrt(1/2)
+ROOT_HALF_FLOAT64 = 0x3FE6A09E667F3BCD
 # bits whose low end holds an integer as 1.5 * 2^52 + integer
-_MAGIC_BITS_FLOAT64 = 0x4338000000000000
-_MAGIC_FLOAT64 = np.float64(1.5 * 2**52)
+MAGIC_BITS_FLOAT64 = 0x4338000000000000
 
 # (log1p(f) - f) / f^2; error 2^-27.7 of log1p(f)
 _log1p_tail_float32 = polynomial(
@@ -53,7 +52,7 @@ def log_float32(x: Any) -> Any:
     scaled = x * _f32(2.0**24) if denormal else x
     base = _f32(-24.0) if denormal else _f32(0.0)
     i = bits(scaled)
-    k = low32(i - _ROOT_HALF_FLOAT32) >> 23
+    k = low32(i - ROOT_HALF_FLOAT32) >> 23
     f = float32_of(i - (k << 23)) - _f32(1.0)
     value = fma(_f32(low32(k)) + base, LN2_HIGH_FLOAT32, fma(f * f, _log1p_tail_float32(f), f))
     value = value if x < _f32(np.inf) else x
@@ -69,9 +68,9 @@ def log_float64(x: Any) -> Any:
     base = -54.0 if denormal else 0.0
     i = bits(scaled)
     # AVX2 neither shifts 64 bits arithmetically nor converts them to floating point
-    k = ((i - _ROOT_HALF_FLOAT64 + (1024 << 52)) >> 52 & 0xFFF) - 1024
+    k = ((i - ROOT_HALF_FLOAT64 + (1024 << 52)) >> 52 & 0xFFF) - 1024
     f = float64_of(i - (k << 52)) - 1.0
-    n = float64_of(k + _MAGIC_BITS_FLOAT64) - _MAGIC_FLOAT64 + base
+    n = float64_of(k + MAGIC_BITS_FLOAT64) - MAGIC_FLOAT64 + base
     s = f / (f + 2.0)
     z = s * s
     half = 0.5 * f * f
@@ -89,7 +88,7 @@ def log1p_float32(x: Any) -> Any:
     v = u - x
     rest = (x - (u - v)) + (_f32(1.0) - v)
     i = bits(u)
-    k = low32(i - _ROOT_HALF_FLOAT32) >> 23
+    k = low32(i - ROOT_HALF_FLOAT32) >> 23
     f = float32_of(i - (k << 23)) - _f32(1.0)
     f = fma(rest, float32_of(0x3F800000 - (k << 23)), f) if u < _f32(2.0**40) else f
     value = fma(_f32(low32(k)), LN2_HIGH_FLOAT32, fma(f * f, _log1p_tail_float32(f), f))
@@ -105,10 +104,10 @@ def log1p_float64(x: Any) -> Any:
     v = u - x
     rest = (x - (u - v)) + (1.0 - v)
     i = bits(u)
-    k = ((i - _ROOT_HALF_FLOAT64 + (1024 << 52)) >> 52 & 0xFFF) - 1024
+    k = ((i - ROOT_HALF_FLOAT64 + (1024 << 52)) >> 52 & 0xFFF) - 1024
     f = float64_of(i - (k << 52)) - 1.0
     f = fma(rest, float64_of(0x3FF0000000000000 - (k << 52)), f) if u < 2.0**80 else f
-    n = float64_of(k + _MAGIC_BITS_FLOAT64) - _MAGIC_FLOAT64
+    n = float64_of(k + MAGIC_BITS_FLOAT64) - MAGIC_FLOAT64
     s = f / (f + 2.0)
     z = s * s
     half = 0.5 * f * f
