@@ -63,3 +63,10 @@ def intrinsic(twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
         return twin if PYTHON_MODE else _numba_intrinsic(definition)
 
     return declare
+
+
+def address_of(compiled: Any, signature: tuple[Any, ...]) -> int:
+    """The address of the C form of a compiled function for one signature, compiled or loaded if need be."""
+    compiled.compile(signature)
+    result = compiled.overloads[signature]
+    return result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)

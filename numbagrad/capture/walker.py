@@ -1,0 +1,68 @@
+"""The loop that runs a table.
+
+A table is one int64 array: a header, rows, words and patches (offsets count from its beginning).
+
+====================  =====================================================================================
+``code[0]``           number of rows
+``code[1]``           offset of the rows; a row is (thunk address, offset of its words, offset of its scalars)
+``code[2]``           address of the float64 scalars
+``code[3]``           offset of the patch bounds: patches of array j are number bounds[j] to bounds[j + 1]
+``code[4]``           offset of the patches; a patch is (offset of the word, bytes to add)
+====================  =====================================================================================
+
+Arrays that differ from call to call - arguments and results - reach the table by their patches: each writes the
+address of the array, plus an offset, into a word. The walk stops at the first row with a nonzero status.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+from numbagrad.native.cache import generated_module
+from numbagrad.native.compiler import njit
+from numbagrad.native.memory import call_thunk
+
+HEADER = 5
+
+
+@njit
+def patch(code: Any, which: int, address: int) -> None:
+    """Write the address of array number `which` into the words that name it."""
+    bounds = code[3] + which
+    first = code[bounds]
+    at = code[4] + 2 * first
+    for _ in range(code[bounds + 1] - first):
+        code[code[at]] = address + code[at + 1]
+        at += 2
+
+
+@njit
+def walk(code: Any) -> int:
+    """Run the rows; 0, or 256 times the number of the row that failed (from 1) plus its status."""
+    base = code.ctypes.data
+    at = code[1]
+    scalars = code[2]
+    for row in range(code[0]):
+        status = call_thunk(code[at], base + 8 * code[at + 1], scalars + 8 * code[at + 2])
+        if status != 0:
+            return 256 * (row + 1) + status
+        at += 3
+    return 0
+
+
+@lru_cache(maxsize=None)
+def entry(dtypes: tuple[str, ...]) -> Any:
+    """``entry(code, array, ...)``: patch the arrays, of these dtypes, and walk; one compiled form a set of dtypes."""
+    names = [f"x{j}" for j in range(len(dtypes))]
+    lines = [
+        f"# {' '.join(dtypes)}",
+        "from numbagrad.capture.walker import patch, walk",
+        "from numbagrad.native.compiler import njit",
+        "",
+        "",
+        "@njit",
+        f"def run({', '.join(['code', *names])}):",
+        *[f"    patch(code, {j}, {name}.ctypes.data)" for j, name in enumerate(names)],
+        "    return walk(code)",
+        "",
+    ]
+    return generated_module("entry", "\n".join(lines)).run

@@ -1,0 +1,92 @@
+"""Addresses as arrays and calls: what a table of kernels needs that Numba has no words for."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.np.arrayobj import make_array, populate_array
+
+from numbagrad.native.compiler import intrinsic
+
+WORDS = types.CPointer(types.int64)
+SCALARS = types.CPointer(types.float64)
+THUNK = (WORDS, SCALARS)
+"""The signature of a thunk: ``int64 thunk(int64* words, float64* scalars)``."""
+
+
+def _array_at(dtype: Any) -> Any:
+    """An intrinsic: the flat array of `dtype` at an address, with so many elements."""
+    numpy = np.dtype(str(dtype) if dtype is not types.boolean else "bool")
+
+    def twin(address: int, size: int) -> Any:
+        if size == 0:
+            return np.empty(0, numpy)
+        kind = ctypes.c_char * (int(size) * numpy.itemsize)
+        return np.frombuffer(kind.from_address(int(address)), numpy)
+
+    @intrinsic(twin)
+    def array_at(typing_context, address, size):  # type: ignore[no-untyped-def]
+        signature = types.Array(dtype, 1, "C")(types.int64, types.int64)
+
+        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            address, size = arguments
+            array = make_array(signature.return_type)(context, builder)
+            item = context.get_constant(types.intp, numpy.itemsize)
+            populate_array(
+                array,
+                data=builder.inttoptr(address, array.data.type),
+                shape=cgutils.pack_array(builder, [size]),
+                strides=cgutils.pack_array(builder, [item]),
+                itemsize=item,
+                meminfo=None,
+            )
+            return array._getvalue()
+
+        return signature, generate
+
+    return array_at
+
+
+ARRAY_AT = {
+    name: _array_at(kind)
+    for name, kind in {
+        "float32": types.float32,
+        "float64": types.float64,
+        "int8": types.int8,
+        "uint8": types.uint8,
+        "uint16": types.uint16,
+        "int32": types.int32,
+        "int64": types.int64,
+        "uint32": types.uint32,
+        "uint64": types.uint64,
+        "bool": types.boolean,
+    }.items()
+}
+"""By dtype name: ``array(address, size)``, a flat array on memory that somebody else owns."""
+
+_THUNK_C = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def _call_twin(function: int, words: int, scalars: int) -> int:
+    return _THUNK_C(int(function))(int(words), int(scalars))
+
+
+@intrinsic(_call_twin)
+def call_thunk(typing_context, function, words, scalars):  # type: ignore[no-untyped-def]
+    """Call the thunk at an address with the addresses of its words and scalars."""
+    signature = types.int64(types.int64, types.int64, types.int64)
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        word = ir.IntType(64)
+        pointers = [context.get_value_type(WORDS), context.get_value_type(SCALARS)]
+        kind = ir.FunctionType(word, pointers)
+        function, words, scalars = arguments
+        return builder.call(
+            builder.inttoptr(function, kind.as_pointer()),
+            [builder.inttoptr(words, pointers[0]), builder.inttoptr(scalars, pointers[1])],
+        )
+
+    return signature, generate
