@@ -5,175 +5,40 @@ run of memory. A key with index arrays or masks is advanced: it always copies, b
 MXNet: an element alone has the shape ``(1,)``.
 """
 
-from collections.abc import Iterable
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from numbagrad import tape
 from numbagrad.dispatch import check_writable
 from numbagrad.errors import InPlaceError
 from numbagrad.kernels import strided
-from numbagrad.launch import launch, reading
+from numbagrad.kernels.index import RAISE, assign
+from numbagrad.launch import launch
+from numbagrad.nd.keys import (
+    ALL,
+    Mask,
+    Region,
+    index_array,
+    is_all,
+    is_basic,
+    known_region,
+    parts_of,
+    region_of,
+    take_apart,
+    wrapped,
+)
 from numbagrad.nd.ndarray import NDArray
-from numbagrad.ops.arithmetic import where
+from numbagrad.ops.arithmetic import add, multiply, where
 from numbagrad.ops.broadcasting import broadcast_to
 from numbagrad.ops.casting import cast_flat, raw, write_cast
+from numbagrad.ops.indexing import positions, take_
 from numbagrad.ops.layout import Shape, size_of
-from numbagrad.ops.shaping import gather
-from numbagrad.ops.slicing import is_contiguous, strided_slice, view_slice
+from numbagrad.ops.shaping import reshape, transpose
+from numbagrad.ops.slicing import strided_slice, view_slice
 from numbagrad.tape import state
 
 _NUMBERS = (int, float, np.generic)
-_ALL = slice(None)
 _HALF = np.dtype("float16")
-
-
-class Region(NamedTuple):
-    """Where a basic key points: in elements of the flat array."""
-
-    offset: int
-    shape: Shape
-    strides: tuple[int, ...]
-    count: int
-    contiguous: bool
-
-
-class Mask(NamedTuple):
-    """A boolean mask in a key; NumPy array or NDArray."""
-
-    array: Any
-
-
-# ------------------------------------------------------------------------------------------------ keys
-
-
-def _wrapped(i: int, n: int, axis: int) -> int:
-    if not -n <= i < n:
-        raise IndexError(f"index {i} is out of bounds for axis {axis} with size {n}")
-    return i + n if i < 0 else i
-
-
-def _part(part: Any) -> Any:
-    """One part of a key as int, slice, None, Ellipsis, Mask, NumPy index array or NDArray.
-
-    Raises
-    ------
-    ValueError
-        If it can be no part of a key.
-    """
-    kind = type(part)
-    if kind is int or kind is slice or part is None or part is Ellipsis:
-        return part
-    if kind is NDArray:
-        return Mask(part) if part._flat.dtype == bool else part
-    if isinstance(part, np.integer):
-        return int(part)
-    if isinstance(part, (list, tuple, range, np.ndarray)):
-        try:
-            array = np.asarray(part)
-        except ValueError:
-            array = np.empty(0, object)
-        if array.size == 0 and not isinstance(part, np.ndarray):
-            array = array.astype(np.int64)
-        if array.dtype == bool:
-            return Mask(array)
-        if array.dtype.kind in "iu":
-            return int(array) if array.ndim == 0 else array.astype(np.int64)
-        if array.dtype.kind == "f":
-            return array.astype(np.int64)
-    raise ValueError(f"an NDArray cannot be indexed with {part!r} of type {kind.__name__}")
-
-
-def _axes_of(part: Any) -> int:
-    """How many axes a part of a key takes."""
-    if part is None or part is Ellipsis:
-        return 0
-    return part.array.ndim if type(part) is Mask else 1
-
-
-def _parts(key: Any, ndim: int) -> list[Any]:
-    """The parts of a key, with ``...`` and what is missing at the end written out: they take `ndim` axes."""
-    parts = [_part(part) for part in key] if type(key) is tuple else [_part(key)]
-    taken = sum(_axes_of(part) for part in parts)
-    if taken > ndim:
-        raise IndexError(f"too many indices ({taken}) for an array of {ndim} dimensions")
-    at = [i for i, part in enumerate(parts) if part is Ellipsis]
-    if len(at) > 1:
-        raise IndexError("a key can have one ellipsis (...) only")
-    rest = [_ALL] * (ndim - taken)
-    if at:
-        parts[at[0] : at[0] + 1] = rest
-    else:
-        parts += rest
-    return parts
-
-
-def _region(parts: Iterable[Any], shape: Shape) -> Region:
-    """The region that a basic key (written out) names; all elements of the axes that index arrays take."""
-    steps = strided.contiguous_strides(shape)
-    offset = axis = 0
-    lengths: list[int] = []
-    strides: list[int] = []
-    for part in parts:
-        if part is None:
-            lengths.append(1)
-            strides.append(0)
-            continue
-        n, step = shape[axis], steps[axis]
-        if type(part) is int:
-            offset += _wrapped(part, n, axis) * step
-        else:
-            start, stop, stride = (part if type(part) is slice else _ALL).indices(n)
-            length = len(range(start, stop, stride))
-            offset += start * step
-            lengths.append(length)
-            strides.append(stride * step)
-        axis += 1
-    if not lengths:
-        lengths, strides = [1], [1]
-    count = size_of(tuple(lengths))
-    contiguous = is_contiguous(tuple(lengths), tuple(strides))
-    return Region(offset if count else 0, tuple(lengths), tuple(strides), count, contiguous)
-
-
-@lru_cache(maxsize=1024)
-def _known_region(signature: tuple[Any, ...], shape: Shape) -> Region:
-    parts = [slice(*part) if type(part) is tuple else part for part in signature]
-    return _region(_parts(tuple(parts), len(shape)), shape)
-
-
-def _basic(key: Any, shape: Shape) -> Region | None:
-    """The region of a key of ints, slices, ``...`` and None, looked up; None for any other key."""
-    signature: list[Any] = []
-    for part in key if type(key) is tuple else (key,):
-        kind = type(part)
-        if kind is int or part is None or part is Ellipsis:
-            signature.append(part)
-        elif kind is slice:
-            start, stop, step = bounds = part.start, part.stop, part.step
-            if not (
-                (start is None or type(start) is int)
-                and (stop is None or type(stop) is int)
-                and (step is None or type(step) is int)
-            ):
-                return None
-            signature.append(bounds)
-        else:
-            return None
-    return _known_region(tuple(signature), shape)
-
-
-def _is_all(key: Any) -> bool:
-    """Whether the key is ``:``, ``...`` or ``()``."""
-    if type(key) is slice:
-        return key.start is None and key.stop is None and key.step is None
-    return key is Ellipsis or type(key) is tuple and not key
-
-
-def _is_basic(parts: list[Any]) -> bool:
-    return all(part is None or type(part) is int or type(part) is slice for part in parts)
 
 
 # ---------------------------------------------------------------------------------------------- reading
@@ -186,8 +51,8 @@ def getitem(x: NDArray, key: Any) -> NDArray:
     if kind is int and shape:
         n = shape[0]
         run = x._flat.size // n if n else 0
-        return _view(x, _wrapped(key, n, 0) * run, run, shape[1:] or (1,))
-    if _is_all(key):
+        return _view(x, wrapped(key, n, 0) * run, run, shape[1:] or (1,))
+    if is_all(key):
         return x
     if kind is slice and shape:
         n = shape[0]
@@ -196,12 +61,12 @@ def getitem(x: NDArray, key: Any) -> NDArray:
             run = x._flat.size // n if n else 0
             length = stop - start if stop > start else 0
             return _view(x, start * run if length else 0, length * run, (length, *shape[1:]))
-    region = _basic(key, shape)
+    region = known_region(key, shape)
     if region is None:
-        parts = _parts(key, len(shape))
-        if not _is_basic(parts):
-            raise NotImplementedError
-        region = _region(parts, shape)
+        parts = parts_of(key, len(shape))
+        if not is_basic(parts):
+            return _gather(x, parts)
+        region = region_of(parts, shape)
     if region.contiguous:
         return _view(x, region.offset, region.count, region.shape)
     return strided_slice(x, offset=region.offset, shape=region.shape, strides=region.strides)
@@ -215,6 +80,29 @@ def _view(x: NDArray, start: int, count: int, shape: Shape) -> NDArray:
     return view
 
 
+def _gather(x: NDArray, parts: list[Any]) -> NDArray:
+    """Read an advanced key: the basic parts first, then one take over the axes of the index arrays."""
+    key = take_apart(parts, x._shape)
+    if any(part is None or type(part) is int or part != ALL for part in key.basic):
+        offset, shape, strides, count, contiguous = region_of(key.basic, x._shape)
+        if contiguous:
+            x = _view(x, offset, count, shape)
+        else:
+            x = strided_slice(x, offset=offset, shape=shape, strides=strides)
+    rest = [axis for axis in range(len(x._shape)) if axis not in key.kept]
+    order = (*rest[: key.place], *key.kept, *rest[key.place :])
+    if order != tuple(range(len(order))):
+        x = transpose(x, axes=order)
+    last = key.place + len(key.kept)
+    lengths = x._shape[key.place : last]
+    if len(key.arrays) > 1:
+        index = positions(*key.arrays, lengths=lengths, strides=strided.contiguous_strides(lengths))
+        result = take_(x, index, first=key.place, last=last, mode="clip")
+    else:
+        result = take_(x, key.arrays[0], first=key.place, last=last, mode="raise")
+    return result if result._shape else reshape(result, shape=(1,))
+
+
 # ---------------------------------------------------------------------------------------------- writing
 
 
@@ -222,7 +110,7 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     """``x[key] = value``; see :meth:`NDArray.__setitem__`."""
     check_writable(x, "x[key] = value")
     shape = x._shape
-    if _is_all(key):
+    if is_all(key):
         if type(value) is NDArray:
             x._assign(value if value._shape == shape else broadcast_to(_trimmed(value, shape), shape=shape))
         else:
@@ -233,14 +121,15 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     if type(key) is int and shape:
         n = shape[0]
         run = x._flat.size // n if n else 0
-        _write_run(x, _wrapped(key, n, 0) * run, run, shape[1:] or (1,), value)
+        _write_run(x, wrapped(key, n, 0) * run, run, shape[1:] or (1,), value)
         return
-    region = _basic(key, shape)
+    region = known_region(key, shape)
     if region is None:
-        parts = _parts(key, len(shape))
-        if not _is_basic(parts):
-            raise NotImplementedError
-        region = _region(parts, shape)
+        parts = parts_of(key, len(shape))
+        if not is_basic(parts):
+            _scatter(x, parts, value)
+            return
+        region = region_of(parts, shape)
     if region.contiguous:
         _write_run(x, region.offset, region.count, region.shape, value)
     else:
@@ -253,8 +142,8 @@ def _refuse_recorded(x: NDArray, value: Any) -> None:
     for one in values:
         if type(one) is NDArray and one._node is not None:
             raise InPlaceError(
-                "x[key] = value: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd "
-                f"with a value that is part of the graph (shape {one._shape}), except over a whole array"
+                "x[key] = value: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with "
+                f"autograd with a value that is part of the graph (shape {one._shape}), except over a whole array"
             )
 
 
@@ -344,4 +233,60 @@ def _write_strided(x: NDArray, region: Region, value: Any) -> None:
     else:
         values = _values(x, value, region.shape)
         launch(strided.scatter, raw(values), raw(x._flat), view.meta, view.ndim, view.count)
+    x._storage.version += 1
+
+
+def _scatter(x: NDArray, parts: list[Any], value: Any) -> None:
+    """Write to an advanced key; of several writes to one place the last one stays."""
+    number = isinstance(value, _NUMBERS) or value is None
+    if number and len(parts) == 1 and type(parts[0]) is Mask and type(parts[0].array) is NDArray:
+        mask = parts[0].array
+        if mask._shape == x._shape:
+            # No positions, so that a captured step can do it.
+            chosen = where(mask.detach(), _number(value, x._flat.dtype), x.detach())
+            write_cast(chosen._flat, x._flat)
+            x._storage.version += 1
+            return
+    key = take_apart(parts, x._shape)
+    shape, steps = x._shape, strided.contiguous_strides(x._shape)
+    region = region_of(key.basic, shape)
+    rest = [axis for axis in range(len(region.shape)) if axis not in key.kept]
+    index_shape = key.arrays[0]._shape
+    lengths = tuple(shape[axis] for axis in key.axes)
+    selected = (
+        *[region.shape[axis] for axis in rest[: key.place]],
+        *index_shape,
+        *[region.shape[axis] for axis in rest[key.place :]],
+    )
+    if len(key.arrays) > 1:
+        index = positions(*key.arrays, lengths=lengths, strides=strided.contiguous_strides(lengths))
+    else:
+        index = key.arrays[0]
+    n = size_of(lengths)
+    if number:
+        values = np.full(size_of(selected), _number(value, x._flat.dtype), x._flat.dtype)
+    else:
+        values = _values(x, value, selected)
+    if not values.size:
+        return
+    adjacent = key.kept == list(range(key.place, key.place + len(key.kept)))
+    if index._storage is x._storage:
+        index = index.copy()
+    if region.count == x._flat.size and region.contiguous and adjacent:
+        outer, inner = size_of(region.shape[: key.place]), size_of(region.shape[key.kept[-1] + 1 :])
+        target = index._flat if index._flat.dtype == np.int64 else cast_flat(index._flat, np.dtype("int64"))
+        launch(assign, raw(values), target, raw(x._flat), outer, n, inner, target.size, RAISE)
+    else:
+        # Where a key mixes index arrays and slices: the place of every element, as a sum over axes.
+        if len(key.arrays) == len(key.axes):
+            index = positions(*key.arrays, lengths=lengths, strides=tuple(steps[axis] for axis in key.axes))
+        else:
+            index = multiply(positions(index, lengths=(n,), strides=(1,)), steps[key.axes[-1]])
+        base = np.full((), region.offset)
+        for axis in rest:
+            base = np.add.outer(base, np.arange(region.shape[axis]) * region.strides[axis])
+        base = base.reshape(base.shape[: key.place] + (1,) * len(index_shape) + base.shape[key.place :])
+        index = reshape(index, shape=index_shape + (1,) * (len(rest) - key.place))
+        target = add(index, index_array(base))._flat
+        launch(assign, raw(values), target, raw(x._flat), 1, x._flat.size, 1, target.size, RAISE)
     x._storage.version += 1

@@ -345,7 +345,8 @@ def pick(x: ArrayLike, index: ArrayLike, *, axis: int, keepdims: bool, mode: str
     kept, dropped = reduced_shape(shape, axes, True), reduced_shape(shape, axes, False)
     if index._shape not in (kept, dropped):
         raise MXNetError(
-            f"pick: an index of shape {index._shape} does not fit {shape} along axis {axis}; it must be {dropped} or {kept}"
+            f"pick: an index of shape {index._shape} does not fit {shape} along axis {axis}; "
+            f"it must be {dropped} or {kept}"
         )
     out = np.empty(outer * inner, x._flat.dtype)
     _checked(

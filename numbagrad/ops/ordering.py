@@ -1,7 +1,7 @@
 """Sorting, and where the largest and smallest elements are.
 
-Sorts are stable: of equal elements the one of lower index comes first, in either direction. NaN comes last in a sort, and
-is the largest and the smallest element for `argmax` and `argmin`, as in NumPy.
+Sorts are stable: of equal elements the one of lower index comes first, in either direction. NaN comes last in a sort,
+and is the largest and the smallest element for `argmax` and `argmin`, as in NumPy.
 """
 
 from typing import Any
@@ -11,13 +11,13 @@ import numpy as np
 from numbagrad.errors import MXNetError
 from numbagrad.kernels import extreme, order
 from numbagrad.kernels.kernel import Kernel
+from numbagrad.kernels.strided import contiguous_strides
 from numbagrad.launch import launch
 from numbagrad.ops.folding import Axes, fold, reduced_shape
 from numbagrad.ops.indexing import take_along
 from numbagrad.ops.layout import size_of
 from numbagrad.ops.registry import ArrayLike, Output, Sample, composed
 from numbagrad.ops.slicing import strided_slice
-from numbagrad.kernels.strided import contiguous_strides
 
 _INT64 = np.dtype("int64")
 
