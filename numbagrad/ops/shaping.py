@@ -64,6 +64,20 @@ def stop_gradient(x: ArrayLike) -> Output:
     return out, x._shape
 
 
+@composed(
+    "make_loss",
+    lambda context, g: full_like(g, value=1),
+    float16=True,
+    differentiable=False,
+    samples=lambda: [Sample((_x(2, 3),), {}, np.array)],
+)
+def make_loss(x: ArrayLike) -> Output:
+    """A copy that starts the gradient anew: ones go back from it, whatever comes to it."""
+    out = np.empty_like(x._flat)
+    launch(strided.copy, raw(x._flat), raw(out), out.size)
+    return out, x._shape
+
+
 # ---------------------------------------------------------------------------------------------------- reshape
 
 
@@ -107,3 +121,66 @@ def transpose(x: ArrayLike, *, axes: tuple[int, ...]) -> Output:
     own = strided.contiguous_strides(x._shape)
     shape = tuple(x._shape[k] for k in axes)
     return gather(x, 0, shape, [own[k] for k in axes]), shape
+
+
+# ------------------------------------------------------------------------------------------ copies and constants
+
+
+@composed(
+    "reshape_copy",
+    lambda context, g: reshape(g, shape=context.shape(0)),
+    float16=True,
+    samples=lambda: [Sample((_x(2, 6),), {"shape": (3, 4)}, lambda x: x.reshape(3, 4))],
+)
+def reshape_copy(x: ArrayLike, *, shape: Shape) -> Output:
+    """The same elements in another shape of equal size, in memory of their own."""
+    if size_of(shape) != x._flat.size:
+        raise MXNetError(
+            f"reshape: cannot make {shape} of {x._shape}: {size_of(shape)} elements against {x._flat.size}"
+        )
+    out = np.empty_like(x._flat)
+    launch(strided.copy, raw(x._flat), raw(out), out.size)
+    return out, shape
+
+
+def fill_flat(flat: np.ndarray, value: float) -> None:
+    """Write `value`, converted to its dtype, to every element of `flat`."""
+    if flat.dtype == np.float16:
+        launch(strided.fill, int(np.float16(value).view(np.uint16)), raw(flat), flat.size)
+    elif flat.dtype.kind == "f":
+        launch(strided.fill, value if type(value) is int else float(value), flat, flat.size)
+    else:
+        launch(strided.fill, int(value), flat, flat.size)
+
+
+@composed(
+    "full_like",
+    lambda context, g: None,
+    float16=True,
+    differentiable=False,
+    samples=lambda: [Sample((_x(2, 3),), {"value": 2}, lambda x: np.full_like(x, 2))],
+)
+def full_like(x: ArrayLike, *, value: float) -> Output:
+    """An array of the shape and dtype of `x`, every element `value`; its gradient is zero."""
+    out = np.empty_like(x._flat)
+    fill_flat(out, value)
+    return out, x._shape
+
+
+# ------------------------------------------------------------------------------------------ flips
+
+
+@composed(
+    "flip",
+    lambda context, g: flip(g, axes=context.params["axes"]),
+    float16=True,
+    samples=lambda: [
+        Sample((_x(2, 3, 2),), {"axes": (1,)}, lambda x: np.flip(x, 1)),
+        Sample((_x(2, 3),), {"axes": (0, 1)}, np.flip),
+    ],
+)
+def flip(x: ArrayLike, *, axes: tuple[int, ...]) -> Output:
+    """`x` with the order of elements reversed along `axes` (counted from the front)."""
+    own = strided.contiguous_strides(x._shape)
+    offset = sum((x._shape[k] - 1) * own[k] for k in axes) if x._flat.size else 0
+    return gather(x, offset, x._shape, [-step if k in axes else step for k, step in enumerate(own)]), x._shape

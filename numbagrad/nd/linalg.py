@@ -1,0 +1,115 @@
+"""Matrix products with MXNet's and with NumPy's rules."""
+
+from typing import Any
+
+from numbagrad.errors import MXNetError
+from numbagrad.nd.ndarray import NDArray
+from numbagrad.nd.output import deliver
+from numbagrad.ops import linalg as ops
+from numbagrad.ops.broadcasting import broadcast_to
+from numbagrad.ops.casting import cast
+from numbagrad.ops.dtypes import promote
+from numbagrad.ops.layout import broadcast_shape
+from numbagrad.ops.shaping import reshape
+
+
+def _pair(name: str, lhs: Any, rhs: Any) -> tuple[Any, Any]:
+    """Two arrays in their common dtype."""
+    if type(lhs) is not NDArray or type(rhs) is not NDArray:
+        raise TypeError(f"{name}: takes two NDArrays, not {type(lhs).__name__} and {type(rhs).__name__}")
+    if lhs._flat.dtype != rhs._flat.dtype:
+        dtype = promote((lhs._flat.dtype, rhs._flat.dtype))
+        return cast(lhs, dtype=dtype), cast(rhs, dtype=dtype)
+    return lhs, rhs
+
+
+def dot(
+    lhs: NDArray,
+    rhs: NDArray,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    forward_stype: str | None = None,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """Contract the last axis of `lhs` with the first axis of `rhs`: the product of matrices.
+
+    Parameters
+    ----------
+    lhs, rhs : NDArray
+        Of at least one axis; ints too.
+    transpose_a : bool
+        Contract the first axis of `lhs` instead.
+    transpose_b : bool
+        Contract the last axis of `rhs` instead.
+    forward_stype : str, optional
+        Accepted for MXNet's sake; results are dense.
+    out : NDArray, optional
+        Where to write the result.
+
+    Returns
+    -------
+    NDArray
+        The free axes of `lhs`, then those of `rhs`; of shape (1,) for two vectors.
+
+    Raises
+    ------
+    MXNetError
+        If the contracted axes differ in length.
+    """
+    lhs, rhs = _pair("dot", lhs, rhs)
+    result = ops.dot(lhs, rhs, ta=1 if transpose_a else 0, tb=1 if transpose_b else 0)
+    if not result._shape:
+        result = reshape(result, shape=(1,))
+    return result if out is None else deliver(result, out)
+
+
+def batch_dot(
+    lhs: NDArray,
+    rhs: NDArray,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    forward_stype: str | None = None,
+    out: NDArray | None = None,
+    name: str | None = None,
+) -> NDArray:
+    """The products of the matrices in the last two axes; all axes before them must be equal.
+
+    Raises
+    ------
+    MXNetError
+        For fewer than three axes, or where shapes do not fit.
+    """
+    lhs, rhs = _pair("batch_dot", lhs, rhs)
+    if len(lhs._shape) < 3 or len(rhs._shape) < 3:
+        raise MXNetError(f"batch_dot: takes arrays of at least 3 axes, not {lhs._shape} and {rhs._shape}; see dot")
+    result = ops.batch_dot(lhs, rhs, ta=1 if transpose_a else 0, tb=1 if transpose_b else 0)
+    return result if out is None else deliver(result, out)
+
+
+def matmul(lhs: NDArray, rhs: NDArray) -> NDArray:
+    """The matrix product by NumPy's rules, ``lhs @ rhs``: vectors are rows and columns, axes before the last two broadcast.
+
+    Raises
+    ------
+    MXNetError
+        Where shapes do not fit, or for an array without axes.
+    """
+    a, b = _pair("matmul", lhs, rhs)
+    if not a._shape or not b._shape:
+        raise MXNetError(f"matmul: cannot multiply shapes {a._shape} and {b._shape}: each needs an axis")
+    if len(b._shape) <= 2:
+        return ops.dot(a, b, ta=0, tb=0)
+    row = len(a._shape) == 1
+    if row:
+        a = reshape(a, shape=(1, *a._shape))
+    lead = broadcast_shape("matmul", (a._shape[:-2], b._shape[:-2]))
+    a, b = (
+        x if x._shape[:-2] == lead else broadcast_to(x, shape=(*lead, *x._shape[-2:])) for x in (a, b)
+    )
+    result = ops.batch_dot(a, b, ta=0, tb=0)
+    return reshape(result, shape=(*lead, result._shape[-1])) if row else result
+
+
+def _matmul(self: NDArray, other: Any) -> Any:
+    return matmul(self, other) if type(other) is NDArray else NotImplemented

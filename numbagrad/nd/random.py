@@ -1,0 +1,336 @@
+"""Random arrays, from the one stream of the process.
+
+The same seed gives the same numbers, whatever the number of threads; a process that never calls
+:func:`numbagrad.random.seed` starts at seed 0. Parameters of a distribution are numbers, or arrays of one shape: then
+each gives `shape` numbers, and the result has the shape of the parameters followed by `shape`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numbagrad.context import Context
+from numbagrad.errors import MXNetError
+from numbagrad.kernels import random as kernels
+from numbagrad.kernels.kernel import Kernel
+from numbagrad.nd.creation import _check_label, as_shape, hosted, labelled
+from numbagrad.nd.ndarray import NDArray
+from numbagrad.nd.output import deliver
+from numbagrad.ops import random as stream
+from numbagrad.ops.arithmetic import log
+from numbagrad.ops.casting import cast
+from numbagrad.ops.dtypes import FLOAT32, as_dtype
+from numbagrad.ops.indexing import positions, take, take_
+from numbagrad.ops.layout import Shape, size_of
+
+_FLOAT64 = np.dtype("float64")
+_INT64 = np.dtype("int64")
+
+
+def _real(name: str, dtype: Any) -> np.dtype:
+    """The dtype of a sampler of real numbers and counts."""
+    found = FLOAT32 if dtype in (None, "None") else as_dtype(dtype)
+    if found.kind != "f":
+        raise MXNetError(f"{name}: dtype is float16, float32 or float64, not {found}")
+    return found
+
+
+def _parameters(name: str, values: Sequence[Any]) -> tuple[list[np.ndarray], Shape | None]:
+    """The parameters as flat float64 arrays, and their shape; None for numbers."""
+    arrays = [isinstance(value, NDArray) for value in values]
+    assert all(arrays) or not any(arrays), (
+        f"{name}: the parameters must all be numbers or all be NDArrays, not "
+        f"{', '.join(type(value).__name__ for value in values)}"
+    )
+    if not arrays[0]:
+        return [np.array([float(value)]) for value in values], None
+    shape = values[0]._shape
+    for value in values:
+        if value._shape != shape:
+            raise MXNetError(f"{name}: the parameters have different shapes, {shape} and {value._shape}")
+    return [cast(value, dtype=_FLOAT64)._flat for value in values], shape
+
+
+def _sample(
+    name: str, kernel: Kernel, values: Sequence[Any], shape: Any, dtype: np.dtype, ctx: Any, out: Any
+) -> NDArray:
+    """Draw by a kernel that takes arrays of parameters."""
+    _check_label(ctx)
+    parameters, lead = _parameters(name, values)
+    if shape is None and out is not None and lead is None:
+        shape = out._shape
+    drawn = as_shape((1,) if shape is None and lead is None else () if shape is None else shape)
+    flat = stream.draw_rows(kernel, parameters, size_of(drawn), dtype)
+    return deliver(labelled(NDArray(flat, (lead or ()) + drawn), ctx), out)
+
+
+def _number_sample(
+    kernel: Kernel, a: float, b: float, shape: Any, dtype: np.dtype, ctx: Any, out: Any
+) -> NDArray:
+    """Draw by a kernel that takes two numbers."""
+    _check_label(ctx)
+    drawn = as_shape(shape if shape is not None else (1,) if out is None else out._shape)
+    flat = stream.draw(kernel, size_of(drawn), dtype, a, b)
+    return deliver(labelled(NDArray(flat, drawn), ctx), out)
+
+
+def uniform(
+    low: Any = 0,
+    high: Any = 1,
+    shape: Any = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: NDArray | None = None,
+    **kwargs: Any,
+) -> NDArray:
+    """Uniform numbers on [low, high).
+
+    Parameters
+    ----------
+    low, high : float or NDArray
+    shape : int or tuple of int, optional
+        How many: 1 by default; for each element of array parameters, one by default.
+    dtype : {"float32", "float64", "float16"}
+    ctx : Context, optional
+    out : NDArray, optional
+        Where to write the result; gives `shape`.
+
+    Raises
+    ------
+    MXNetError
+        If `low` is above `high`, or one is not finite.
+    """
+    _only_name("uniform", kwargs)
+    target = _real("uniform", dtype)
+    if isinstance(low, NDArray) or isinstance(high, NDArray):
+        return _sample("uniform", kernels.uniform_rows, (low, high), shape, target, ctx, out)
+    return _number_sample(kernels.uniform, float(low), float(high), shape, target, ctx, out)
+
+
+def normal(
+    loc: Any = 0,
+    scale: Any = 1,
+    shape: Any = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: NDArray | None = None,
+    **kwargs: Any,
+) -> NDArray:
+    """Normal numbers of mean `loc` and standard deviation `scale`; the arguments are those of :func:`uniform`.
+
+    Raises
+    ------
+    MXNetError
+        For a negative `scale`, or one that is not finite.
+    """
+    _only_name("normal", kwargs)
+    target = _real("normal", dtype)
+    if isinstance(loc, NDArray) or isinstance(scale, NDArray):
+        return _sample("normal", kernels.normal_rows, (loc, scale), shape, target, ctx, out)
+    return _number_sample(kernels.normal, float(loc), float(scale), shape, target, ctx, out)
+
+
+def randn(
+    *shape: int, dtype: Any = None, loc: Any = 0, scale: Any = 1, ctx: Context | None = None, out: Any = None
+) -> NDArray:
+    """Normal numbers of a shape given axis by axis: ``randn(2, 3)``.
+
+    Raises
+    ------
+    MXNetError
+        If no shape is given.
+    """
+    if not shape and out is None:
+        raise MXNetError("randn: at least one length must be given; for a single number use normal(shape=1)")
+    return normal(loc, scale, as_shape(shape) if shape else None, dtype, ctx, out)
+
+
+def randint(
+    low: int,
+    high: int,
+    shape: Any = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: NDArray | None = None,
+    **kwargs: Any,
+) -> NDArray:
+    """Integers on [low, high), each as likely.
+
+    Parameters
+    ----------
+    low, high : int
+    shape : int or tuple of int, optional
+        1 by default.
+    dtype : {"int32", "int64"}
+
+    Raises
+    ------
+    MXNetError
+        If `low` is not below `high`, or the range is beyond the dtype.
+    """
+    _only_name("randint", kwargs)
+    _check_label(ctx)
+    target = np.dtype("int32") if dtype in (None, "None") else as_dtype(dtype)
+    if target.name not in ("int32", "int64"):
+        raise MXNetError(f"randint: dtype is int32 or int64, not {target}")
+    low, high = int(low), int(high)
+    limits = np.iinfo(target)
+    if low < limits.min or high - 1 > limits.max or high > np.iinfo(np.int64).max:
+        raise MXNetError(f"randint: the range [{low}, {high}) is beyond {target}")
+    drawn = as_shape(shape if shape is not None else (1,) if out is None else out._shape)
+    flat = stream.draw(kernels.randint, size_of(drawn), target, low, high)
+    return deliver(labelled(NDArray(flat, drawn), ctx), out)
+
+
+def exponential(
+    scale: Any = 1, shape: Any = None, dtype: Any = None, ctx: Context | None = None, out: Any = None, **kwargs: Any
+) -> NDArray:
+    """Exponential numbers of mean `scale`; the arguments are those of :func:`uniform`."""
+    _only_name("exponential", kwargs)
+    return _sample("exponential", kernels.exponential, (scale,), shape, _real("exponential", dtype), ctx, out)
+
+
+def gamma(
+    alpha: Any = 1,
+    beta: Any = 1,
+    shape: Any = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: Any = None,
+    **kwargs: Any,
+) -> NDArray:
+    """Gamma numbers of shape `alpha` and scale `beta`, of mean alpha beta; arguments as of :func:`uniform`."""
+    _only_name("gamma", kwargs)
+    return _sample("gamma", kernels.gamma, (alpha, beta), shape, _real("gamma", dtype), ctx, out)
+
+
+def poisson(
+    lam: Any = 1, shape: Any = None, dtype: Any = None, ctx: Context | None = None, out: Any = None, **kwargs: Any
+) -> NDArray:
+    """Poisson numbers of mean `lam`, as floats; the arguments are those of :func:`uniform`."""
+    _only_name("poisson", kwargs)
+    return _sample("poisson", kernels.poisson, (lam,), shape, _real("poisson", dtype), ctx, out)
+
+
+def negative_binomial(
+    k: Any = 1,
+    p: Any = 1,
+    shape: Any = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: Any = None,
+    **kwargs: Any,
+) -> NDArray:
+    """Failures before `k` successes of probability `p`, as floats; arguments as of :func:`uniform`."""
+    _only_name("negative_binomial", kwargs)
+    target = _real("negative_binomial", dtype)
+    return _sample("negative_binomial", kernels.negative_binomial, (k, p), shape, target, ctx, out)
+
+
+def generalized_negative_binomial(
+    mu: Any = 1,
+    alpha: Any = 1,
+    shape: Any = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: Any = None,
+    **kwargs: Any,
+) -> NDArray:
+    """Counts of mean `mu` and variance ``mu + alpha mu**2``, as floats; arguments as of :func:`uniform`."""
+    name = "generalized_negative_binomial"
+    _only_name(name, kwargs)
+    return _sample(name, kernels.generalized_negative_binomial, (mu, alpha), shape, _real(name, dtype), ctx, out)
+
+
+def bernoulli(
+    prob: Any = 0.5, shape: Any = None, dtype: Any = None, ctx: Context | None = None, out: Any = None
+) -> NDArray:
+    """1 with probability `prob`, else 0; of any dtype, float32 by default."""
+    return _sample("bernoulli", kernels.bernoulli, (prob,), shape, as_dtype(dtype), ctx, out)
+
+
+def multinomial(
+    data: NDArray, shape: Any = None, get_prob: bool = False, dtype: Any = "int32", out: Any = None, **kwargs: Any
+) -> Any:
+    """Class numbers drawn by probabilities.
+
+    Parameters
+    ----------
+    data : NDArray
+        Probabilities, classes along the last axis; they need not sum to 1.
+    shape : int or tuple of int, optional
+        How many are drawn by each row; one by default.
+    get_prob : bool
+        Also return the logarithm of the probability of each number drawn (the value in `data`), which is
+        differentiable in `data`.
+    dtype : optional
+        Of the class numbers.
+
+    Returns
+    -------
+    NDArray, or [NDArray, NDArray]
+        Of shape ``data.shape[:-1] + shape``; (1,) for one draw by a vector.
+
+    Raises
+    ------
+    MXNetError
+        For a negative probability, a row of zeros, or no class at all.
+    """
+    _only_name("multinomial", kwargs)
+    target = as_dtype(dtype)
+    if not isinstance(data, NDArray):
+        raise TypeError(f"multinomial: takes an NDArray of probabilities, not {type(data).__name__}")
+    if not data._shape or data._shape[-1] == 0:
+        raise MXNetError(f"multinomial: an array of shape {data._shape} has no classes along its last axis")
+    lead, classes = data._shape[:-1], data._shape[-1]
+    drawn = as_shape(() if shape is None else shape)
+    result_shape = (lead + drawn) or (1,)
+    rows, per_row = size_of(lead), size_of(drawn)
+    drawn_classes = NDArray(stream.draw_classes(data._flat, rows, classes, per_row), result_shape)
+    samples = cast(drawn_classes, dtype=target)
+    samples._context = data._context
+    if not get_prob:
+        return deliver(samples, out)
+    row = hosted(np.repeat(np.arange(rows), per_row), result_shape)
+    at = positions(row, drawn_classes, lengths=(rows, classes), strides=(classes, 1))
+    return deliver([samples, log(take_(data, at, first=0, last=len(data._shape), mode="clip"))], out)
+
+
+def shuffle(data: NDArray, out: Any = None, **kwargs: Any) -> NDArray:
+    """A copy of `data` with its first axis in random order."""
+    _only_name("shuffle", kwargs)
+    if not data._shape:
+        raise MXNetError("shuffle: takes an array of at least one axis")
+    order = stream.draw(kernels.permutation, data._shape[0], _INT64)
+    return deliver(take(data, NDArray(order, order.shape)), out)
+
+
+def _only_name(name: str, kwargs: dict[str, Any]) -> None:
+    """Accept ``name=`` for MXNet's sake, and nothing else."""
+    kwargs.pop("name", None)
+    if kwargs:
+        raise TypeError(f"{name}: unexpected keyword {', '.join(kwargs)}")
+
+
+_SAMPLERS: dict[str, Callable[..., Any]] = {
+    "uniform": uniform,
+    "normal": normal,
+    "exponential": exponential,
+    "gamma": gamma,
+    "poisson": poisson,
+    "negative_binomial": negative_binomial,
+    "generalized_negative_binomial": generalized_negative_binomial,
+}
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: function for name, function in _SAMPLERS.items() if name != "gamma"},  # nd.gamma is the gamma function
+    **{f"random_{name}": function for name, function in _SAMPLERS.items()},
+    **{f"sample_{name}": function for name, function in _SAMPLERS.items()},
+    "random_randint": randint,
+    "sample_multinomial": multinomial,
+    "shuffle": shuffle,
+}
+"""Names in ``nd`` itself."""
+
+__all__ = [*_SAMPLERS, "bernoulli", "multinomial", "randint", "randn", "shuffle"]
