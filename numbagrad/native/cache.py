@@ -132,6 +132,13 @@ def _read(name: str) -> bytes | None:
 # ---------------------------------------------------------------------------------------------- fingerprints
 
 
+def _stable(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The options as text; a set has another order in each process."""
+    return tuple(
+        sorted((name, str(sorted(option) if isinstance(option, set) else option)) for name, option in options.items())
+    )
+
+
 def _feed(feed: Any, value: Any, seen: set[int]) -> None:
     """Hash `value` as a constant or function that compiled code depends on."""
     if id(value) in seen:
@@ -140,7 +147,7 @@ def _feed(feed: Any, value: Any, seen: set[int]) -> None:
     function = getattr(value, "py_func", None) or getattr(value, "_defn", None)  # dispatcher, intrinsic
     if function is not None:
         seen.add(id(value))
-        feed(repr(sorted((key, str(option)) for key, option in getattr(value, "targetoptions", {}).items())).encode())
+        feed(repr(_stable(getattr(value, "targetoptions", {}))).encode())
         _feed(feed, function, seen)
     elif isinstance(value, types.FunctionType):
         seen.add(id(value))
@@ -226,7 +233,7 @@ class KernelCache:
 
     def __init__(self, function: types.FunctionType, flags: dict[str, Any]) -> None:
         self._function = function
-        self._flags = tuple(sorted((name, str(value)) for name, value in flags.items()))
+        self._flags = _stable(flags)
         self._fingerprint: str | None = None
         self._started: dict[Any, float] = {}
 
