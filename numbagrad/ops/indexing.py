@@ -225,17 +225,22 @@ def _span(name: str, indices: Any, ndim: int) -> int:
     return indices._shape[0]
 
 
+def along(shape: Shape, index: Any, *, axis: int) -> Any:
+    """The flat positions in an array of `shape` that `take_along` reads."""
+    wanted = index._shape
+    steps = contiguous_strides(shape)
+    grid = [np.arange(n) * step for n, step in zip(wanted, steps, strict=True)]
+    grid[axis] = np.zeros(wanted[axis], _INT64)
+    start = np.zeros(wanted, _INT64)
+    for k, offsets in enumerate(grid):
+        start += offsets.reshape((-1,) + (1,) * (len(wanted) - k - 1))
+    base = tape.new(start.reshape(-1), wanted)
+    return positions(index, base, lengths=(shape[axis], size_of(shape)), strides=(steps[axis], 1))
+
+
 def take_along(x: Any, index: Any, *, axis: int) -> Any:
     """``x[..., index[..., k, ...], ...]``: `index` has the axes of `x`, and may have another length along `axis`."""
-    shape, wanted = x._shape, index._shape
-    steps = contiguous_strides(shape)
-    grid = [np.arange(n) * step for k, (n, step) in enumerate(zip(wanted, steps, strict=True)) if k != axis]
-    grid.insert(axis, np.zeros(wanted[axis], _INT64))
-    base = sum(np.ix_(*grid), np.zeros((), _INT64))
-    start = tape.new(np.ascontiguousarray(np.broadcast_to(base, wanted), _INT64).reshape(-1), wanted)
-    n = x._flat.size
-    places = positions(index, start, lengths=(shape[axis], max(n, 1)), strides=(steps[axis], 1))
-    return take_(x, places, first=0, last=len(shape), mode="clip")
+    return take_(x, along(x._shape, index, axis=axis), first=0, last=len(x._shape), mode="clip")
 
 
 # ------------------------------------------------------------------------------------------------------ put
