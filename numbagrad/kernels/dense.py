@@ -24,7 +24,7 @@ _BLOCK = 1024
 """Elements that get their bias and then their activation while they are in the cache."""
 
 _NO, _YES = np.int64(0), np.int64(1)
-"""Flags for gemm that Numba does not take for literals."""
+"""Flags that Numba does not take for literals, with a copy of the callee for each."""
 
 Part = tuple[Kernel, tuple[Any, ...]]
 
@@ -171,14 +171,14 @@ def act_vjp_smooth(g: Any, y: Any, gz: Any, size: int, act: int) -> int:
 @kernel("in out size size")
 def column_sum(g: Any, out: Any, n: int, units: int) -> int:
     """Compute out (units,) = the sum of the rows of g (n, units)."""
-    _column_sums(g, out, n, units, 0)
+    _column_sums(g, out, n, units, _NO)
     return 0
 
 
 @kernel("in inout size size")
 def column_sum_into(g: Any, out: Any, n: int, units: int) -> int:
     """Compute out (units,) += the sum of the rows of g (n, units)."""
-    _column_sums(g, out, n, units, 1)
+    _column_sums(g, out, n, units, _YES)
     return 0
 
 
@@ -247,7 +247,7 @@ def _dense_vjp(act_vjp: Any) -> Kernel:
             gz = scratch
             act_vjp(g, y, scratch, n * units, act)
         if want_b:
-            _column_sums(gz, db, n, units, add_b)
+            _column_sums(gz, db, n, units, np.int64(add_b))
         for product in range(2):  # one call site, so that the code of gemm is there once
             ta, m, k, right, beta, out = _YES, units, n, x, one if add_w else zero, dw
             if product == 1:
@@ -266,7 +266,7 @@ dense_vjp = _dense_vjp(_vjp_any)
 
 `scratch` (n, units) receives gz unless `act` is 0. `want_*` say which gradients are wanted, `add_w` and `add_b` that
 dw and db are added to what is there. What is not wanted or not needed is any array of the dtype, and is neither read
-nor written. The flags are ints; bools would be compiled once more.
+nor written. Let each flag be always a bool or always an int: every mixture is compiled once more.
 """
 
 dense_vjp_piecewise = _dense_vjp(_vjp_piecewise)

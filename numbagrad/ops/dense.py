@@ -43,7 +43,7 @@ def _vjp(context: Context, g: Any, into: Callable[[int], tuple[np.ndarray, bool]
     unused = _UNUSED[flat.dtype]
     parents = context.parents  # type: ignore[attr-defined]
     dx, dw, db = unused, unused, unused
-    add_w = add_b = 0
+    add_w = add_b = False  # as `into` gives: an int would have the kernel compiled once more
     results: list[Any] = [None, None, None]
     if parents[0] is not None:
         dx = np.empty(n * k, flat.dtype)
@@ -65,7 +65,7 @@ def _vjp(context: Context, g: Any, into: Callable[[int], tuple[np.ndarray, bool]
             db, add_b = offered
             results[2] = WRITTEN
     launch(
-        kernels.dense_vjp,
+        kernels.DENSE_VJP[act],
         flat,
         x,
         w,
@@ -114,11 +114,11 @@ def dense(x: ArrayLike, weight: ArrayLike, bias: ArrayLike | None, *, activation
     n = shape[0]
     out = np.empty(n * units, dtype)
     if bias is None:
-        launch(kernels.dense, flat, weight._flat, _UNUSED[dtype], out, n, units, k, 0, activation)
+        launch(kernels.DENSE[activation], flat, weight._flat, _UNUSED[dtype], out, n, units, k, 0, activation)
     else:
         if bias._shape != (units,):
             raise MXNetError(f"FullyConnected: a bias of shape {bias._shape} does not fit {units} units")
-        launch(kernels.dense, flat, weight._flat, bias._flat, out, n, units, k, 1, activation)
+        launch(kernels.DENSE[activation], flat, weight._flat, bias._flat, out, n, units, k, 1, activation)
     return out, (n, units)
 
 
