@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 
 from numbagrad.native.compiler import intrinsic
 
@@ -155,6 +155,40 @@ def with_sign(typingctx: Any, x: Any, y: Any) -> Any:
         return builder.call(function, args)
 
     return x(x, x), codegen
+
+
+def rare_libm(name: str, twin: Callable[[Any], Any]) -> Any:
+    """The C function `name` of one float64, for a branch that is hardly ever taken.
+
+    A call in a branch keeps LLVM from vectorising the loop around it, unless a masked vector form is declared: then
+    LLVM vectorises the rest and calls the scalar function lane by lane where the mask says so. The form declared here
+    has 64 lanes, so that it is never chosen; it names the scalar function itself because it must name one that exists.
+    Where an LLVM takes no notice, the loop is scalar and its results are the same.
+    """
+    attributes = (
+        "nobuiltin",  # LLVM would take a call that it knows for llvm.<name>, and call it for every lane
+        "nounwind",
+        "willreturn",
+        "memory(none)",
+        f'"vector-function-abi-variant"="_ZGV_LLVM_M64v_{name}({name})"',
+    )
+
+    @intrinsic(twin)
+    def call(typingctx: Any, x: Any) -> Any:
+        if x != types.float64:
+            return None
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = args[0].type
+            function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name)
+            instruction = builder.call(function, args)
+            for attribute in attributes:
+                set.add(instruction.attributes, attribute)  # llvmlite's own add() knows fewer of them
+            return instruction
+
+        return x(x), codegen
+
+    return call
 
 
 def _estrin(coefficients: Sequence[Any], x: Any, fma: Callable[..., Any], multiply: Callable[..., Any]) -> Any:
