@@ -1,5 +1,8 @@
 """sin and cos: the quadrant and the remainder of x / (pi/2), then a polynomial on [-pi/4, pi/4].
 
+An argument of moderate size is reduced in three steps (Cody and Waite) and keeps what the remainder rounds away; a
+larger one goes to libm.
+
 Coefficients: own minimax fits, made as in ``exponential``.
 """
 
@@ -8,66 +11,24 @@ from typing import Any
 import numpy as np
 
 from numbagrad.native.compiler import njit
+from numbagrad.native.vmath.exponential import MAGIC_FLOAT32, MAGIC_FLOAT64
 from numbagrad.native.vmath.intrinsics import bits, float32_of, float64_of, fma, low32, magnitude, polynomial, rare_libm
 
 _f32 = np.float32
-_MAGIC = np.float64(1.5 * 2**52)
-_HALF_PI = np.float64(1.5707963267948966)
-
-# 2/pi without the bits that, times a float32 of at least 2^44, 2^65, 2^86, 2^107, give multiples of four turns of
-# pi/2 (Payne and Hanek's argument); each as the sum of two float64
-_TWO_BY_PI = np.float64(0.6366197723675814)
-_C0, _D0 = _TWO_BY_PI, np.float64(-3.935735335036497e-17)
-_C1, _D1 = np.float64.fromhex("0x1.b727220a94fe1p-23"), np.float64.fromhex("0x1.d5f47d4d37703p-78")
-_C2, _D2 = np.float64.fromhex("0x1.1054a7f09d5f4p-42"), np.float64.fromhex("0x1.f534ddc0db629p-96")
-_C3, _D3 = np.float64.fromhex("0x1.fc2757d1f534ep-64"), np.float64.fromhex("-0x1.1f924eb53361ep-119")
-_C4, _D4 = np.float64.fromhex("0x1.7d1f534ddc0dbp-84"), np.float64.fromhex("0x1.8a5664f10e410p-138")
-
-# (sin(x) / x - 1) / x^2, error 2^-27.9; (cos(x) - 1 + x^2 / 2) / x^4, error 2^-33.1; of x^2
-_sin_float32 = polynomial((-0.16666654, 0.008332106, -0.0001950782))
-_cos_float32 = polynomial((0.041666646, -0.0013887301, 2.443065e-05))
-
-
-@njit(inline=True)
-def _turn_float32(x: Any, quarter: int) -> Any:
-    """sin(x + quarter * pi/2) of a float32."""
-    a = magnitude(x)
-    c, d = _C0, _D0
-    c, d = (_C1, _D1) if a >= _f32(2.0**44) else (c, d)
-    c, d = (_C2, _D2) if a >= _f32(2.0**65) else (c, d)
-    c, d = (_C3, _D3) if a >= _f32(2.0**86) else (c, d)
-    c, d = (_C4, _D4) if a >= _f32(2.0**107) else (c, d)
-    wide = np.float64(x)
-    turns = wide * c
-    shifted = turns + _MAGIC
-    fraction = (turns - (shifted - _MAGIC)) + fma(wide, d, fma(wide, c, -turns))
-    r = _f32(fraction * _HALF_PI)
-    quadrant = low32(bits(shifted)) + quarter
-    t = r * r
-    sine = fma(r * t, _sin_float32(t), r)
-    cosine = fma(t * t, _cos_float32(t), fma(t, _f32(-0.5), _f32(1.0)))
-    value = cosine if quadrant & 1 else sine
-    return float32_of(bits(value) ^ ((quadrant & 2) << 30))
-
-
-@njit(inline=True)
-def sin_float32(x: Any) -> Any:
-    """Sine of a float32, of any size."""
-    return x if magnitude(x) < _f32(1e-4) else _turn_float32(x, 0)
-
-
-@njit(inline=True)
-def cos_float32(x: Any) -> Any:
-    """Cosine of a float32, of any size."""
-    return _turn_float32(x, 1)
-
 
 # pi/2 in three parts, and the size up to which they reduce an argument without loss
-_HALF_PI_REST, _HALF_PI_LAST = np.float64(6.123233995736766e-17), np.float64(-1.4973849048591833e-33)
-_BOUND = np.float64(2.0**30)
+_HALF_PI_FLOAT32, _HALF_PI_REST_FLOAT32, _HALF_PI_LAST_FLOAT32 = _f32(1.5707963705062866), _f32(-4.371138828673793e-08), _f32(-1.7151245100058819e-15)
+_HALF_PI_FLOAT64, _HALF_PI_REST_FLOAT64 = np.float64(1.5707963267948966), np.float64(6.123233995736766e-17)
+_HALF_PI_LAST_FLOAT64 = np.float64(-1.4973849048591698e-33)
+_TWO_BY_PI_FLOAT32, _TWO_BY_PI_FLOAT64 = _f32(0.6366197723675814), np.float64(0.6366197723675814)
+_BOUND_FLOAT32 = _f32(2.0**17)
+_BOUND_FLOAT64 = np.float64(2.0**30)
 _libm_sin = rare_libm("sin", np.sin)
 _libm_cos = rare_libm("cos", np.cos)
 
+# (sin(x) / x - 1) / x^2, errors 2^-27.9 and 2^-57.7; (cos(x) - 1 + x^2 / 2) / x^4, 2^-33.1 and 2^-63.9; of x^2
+_sin_float32 = polynomial((-0.16666654, 0.008332106, -0.0001950782))
+_cos_float32 = polynomial((0.041666646, -0.0013887301, 2.443065e-05))
 _sin_float64 = polynomial(
     (
         -0.16666666666666627,
@@ -91,13 +52,48 @@ _cos_float64 = polynomial(
 
 
 @njit(inline=True)
+def _turn_float32(x: Any, quarter: int) -> Any:
+    """sin(x + quarter * pi/2) of a float32 within the bound."""
+    shifted = fma(x, _TWO_BY_PI_FLOAT32, MAGIC_FLOAT32)
+    n = shifted - MAGIC_FLOAT32
+    exact = fma(-n, _HALF_PI_FLOAT32, x)
+    r = exact - n * _HALF_PI_REST_FLOAT32
+    rest = fma(-n, _HALF_PI_LAST_FLOAT32, fma(-n, _HALF_PI_REST_FLOAT32, exact - r))
+    quadrant = low32(bits(shifted) + quarter)
+    t = r * r
+    sine = r + fma(r * t, _sin_float32(t), rest)
+    cosine = fma(t, _f32(-0.5), _f32(1.0)) + fma(t * t, _cos_float32(t), -r * rest)
+    value = cosine if quadrant & 1 else sine
+    return float32_of(bits(value) ^ ((quadrant & 2) << 30))
+
+
+@njit(inline=True)
+def sin_float32(x: Any) -> Any:
+    """Sine of a float32, of any size."""
+    a = magnitude(x)
+    value = x if a < _f32(1e-4) else _turn_float32(x, 0)
+    if a > _BOUND_FLOAT32:
+        value = _f32(_libm_sin(np.float64(x)))
+    return value
+
+
+@njit(inline=True)
+def cos_float32(x: Any) -> Any:
+    """Cosine of a float32, of any size."""
+    value = _turn_float32(x, 1)
+    if magnitude(x) > _BOUND_FLOAT32:
+        value = _f32(_libm_cos(np.float64(x)))
+    return value
+
+
+@njit(inline=True)
 def _turn_float64(x: Any, quarter: int) -> Any:
     """sin(x + quarter * pi/2) of a float64 within the bound."""
-    shifted = fma(x, _TWO_BY_PI, _MAGIC)
-    n = shifted - _MAGIC
-    exact = fma(-n, _HALF_PI, x)
-    r = exact - n * _HALF_PI_REST
-    rest = fma(-n, _HALF_PI_LAST, fma(-n, _HALF_PI_REST, exact - r))
+    shifted = fma(x, _TWO_BY_PI_FLOAT64, MAGIC_FLOAT64)
+    n = shifted - MAGIC_FLOAT64
+    exact = fma(-n, _HALF_PI_FLOAT64, x)
+    r = exact - n * _HALF_PI_REST_FLOAT64
+    rest = fma(-n, _HALF_PI_LAST_FLOAT64, fma(-n, _HALF_PI_REST_FLOAT64, exact - r))
     quadrant = bits(shifted) + quarter
     t = r * r
     sine = r + fma(r * t, _sin_float64(t), rest)
@@ -113,7 +109,7 @@ def sin_float64(x: Any) -> Any:
     """Sine of a float64, of any size."""
     a = magnitude(x)
     value = x if a < 1e-8 else _turn_float64(x, 0)
-    if a > _BOUND:
+    if a > _BOUND_FLOAT64:
         value = _libm_sin(x)
     return value
 
@@ -122,6 +118,6 @@ def sin_float64(x: Any) -> Any:
 def cos_float64(x: Any) -> Any:
     """Cosine of a float64, of any size."""
     value = _turn_float64(x, 1)
-    if magnitude(x) > _BOUND:
+    if magnitude(x) > _BOUND_FLOAT64:
         value = _libm_cos(x)
     return value
