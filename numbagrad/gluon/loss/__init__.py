@@ -1,0 +1,35 @@
+"""Losses: blocks that are called as ``loss(pred, label)`` and give one number an example."""
+
+from numbagrad.gluon.loss.base import Loss
+from numbagrad.gluon.loss.base import apply_weighting as _apply_weighting  # noqa: F401 - its name in MXNet
+from numbagrad.gluon.loss.classification import (
+    HingeLoss,
+    KLDivLoss,
+    LogisticLoss,
+    SigmoidBCELoss,
+    SigmoidBinaryCrossEntropyLoss,
+    SoftmaxCELoss,
+    SoftmaxCrossEntropyLoss,
+    SquaredHingeLoss,
+)
+from numbagrad.gluon.loss.regression import HuberLoss, L1Loss, L2Loss, PoissonNLLLoss
+from numbagrad.gluon.loss.similarity import CosineEmbeddingLoss, SDMLLoss, TripletLoss
+
+__all__ = [
+    "CosineEmbeddingLoss",
+    "HingeLoss",
+    "HuberLoss",
+    "KLDivLoss",
+    "L1Loss",
+    "L2Loss",
+    "LogisticLoss",
+    "Loss",
+    "PoissonNLLLoss",
+    "SDMLLoss",
+    "SigmoidBCELoss",
+    "SigmoidBinaryCrossEntropyLoss",
+    "SoftmaxCELoss",
+    "SoftmaxCrossEntropyLoss",
+    "SquaredHingeLoss",
+    "TripletLoss",
+]
