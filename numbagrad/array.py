@@ -23,6 +23,17 @@ class Storage:
         self.pinned = False
 
 
+watch: list[Storage] | None = None
+"""While a capture runs: the storages that are written."""
+
+
+def wrote(storage: Storage) -> None:
+    """Note that the elements of `storage` were written."""
+    storage.version += 1
+    if watch is not None:
+        watch.append(storage)
+
+
 class Array:
     """What ops and tape need of an array; :class:`numbagrad.nd.NDArray` adds what a user needs.
 

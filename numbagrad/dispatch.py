@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad import tape
+from numbagrad.array import wrote
 from numbagrad.errors import InPlaceError, MXNetError
 from numbagrad.launch import launch
 from numbagrad.ops import registry
@@ -233,11 +234,11 @@ def update(op: Elementwise, array: Any, other: Any, sign: str) -> Any:
     if dtype.kind == "f" and dtype != _FLOAT16 and (is_array or isinstance(other, _NUMBERS)):
         if not is_array:
             launch(op.loop(dtype, "Sk").kernel, flat.size, flat, float(other))
-            array._storage.version += 1
+            wrote(array._storage)
             return array
         if other._shape == array._shape and other._flat.dtype == dtype and other._storage is not array._storage:
             launch(op.loop(dtype, "Ss").kernel, flat.size, flat, other._flat)
-            array._storage.version += 1
+            wrote(array._storage)
             return array
     result = run_elementwise(op, (array, other))
     if result._shape != array._shape:
@@ -245,7 +246,7 @@ def update(op: Elementwise, array: Any, other: Any, sign: str) -> Any:
             f"{op.name}: the result of shape {result._shape} cannot be written to an array of {array._shape}"
         )
     write_cast(result._flat, flat)
-    array._storage.version += 1
+    wrote(array._storage)
     return array
 
 

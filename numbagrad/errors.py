@@ -7,3 +7,7 @@ class MXNetError(RuntimeError):
 
 class InPlaceError(MXNetError):
     """A write that would break a recorded graph, refused before anything was written."""
+
+
+class CaptureError(MXNetError):
+    """Something in a captured function that cannot be replayed, or does not replay as it ran."""

@@ -16,11 +16,17 @@ class Watcher(Protocol):
     def kernel(self, kernel: Kernel, arguments: tuple[Any, ...]) -> None:
         """Run, log or time one kernel call."""
 
-    def host(self, effect: Callable[[], None]) -> None:
+    def host(self, effect: Callable[[], None], before: bool = False) -> None:
         """Run or log one effect that is no kernel."""
 
     def read(self) -> None:
         """Allow or refuse that Python reads a value."""
+
+    def start(self) -> None:
+        """Watch what arrays are made and written."""
+
+    def stop(self) -> None:
+        """Do not watch what arrays are made and written."""
 
 
 mode: Watcher | None = None
@@ -37,12 +43,31 @@ def launch(kernel: Kernel, *arguments: Any) -> None:
         mode.kernel(kernel, arguments)
 
 
-def host(effect: Callable[[], None]) -> None:
-    """Run a Python effect that must happen again at each replay: a step count, a schedule, a flag."""
+def host(effect: Callable[[], None], before: bool = False) -> None:
+    """Run a Python effect that must happen again at each replay: a schedule, a count, a flag.
+
+    `before`: the kernels of the step read what it writes; else it happens once they have succeeded.
+    """
     if mode is None:
         effect()
     else:
-        mode.host(effect)
+        mode.host(effect, before)
+
+
+class aside:  # noqa: N801 - reads as a statement: with aside():
+    """A scope whose launches belong to no captured step: states and parameters that are made on first use."""
+
+    def __enter__(self) -> None:
+        global mode
+        self._mode, mode = mode, None
+        if self._mode is not None:
+            self._mode.stop()
+
+    def __exit__(self, *exception: Any) -> None:
+        global mode
+        mode = self._mode
+        if mode is not None:
+            mode.start()
 
 
 def reading() -> None:

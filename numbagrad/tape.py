@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from numbagrad.array import Array, Storage
 
 
@@ -36,11 +38,11 @@ class RebindEpoch:
 class Leaf:
     """The place of a marked array on the tape: where its gradient goes.
 
-    ``request`` is ``write``, ``add`` or ``null``; ``gradient`` the buffer as an array; ``fresh`` whether a backward wrote
-    it since the flag was last reset.
+    ``request`` is ``write``, ``add`` or ``null``; ``gradient`` the buffer as an array; ``flag``, an array of one element so
+    that a captured step can set it too, whether a backward wrote the gradient since the flag was last reset.
     """
 
-    __slots__ = ("__weakref__", "fresh", "gradient", "id", "request")
+    __slots__ = ("__weakref__", "flag", "gradient", "id", "request")
 
     parents = ()
 
@@ -48,7 +50,7 @@ class Leaf:
         self.id = next_id()
         self.gradient = gradient
         self.request = request
-        self.fresh = False
+        self.flag = np.zeros(1, np.int8)
 
 
 Saved = tuple[Storage | None, int, Any]

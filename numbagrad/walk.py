@@ -8,6 +8,7 @@ import numpy as np
 
 from numbagrad import launch as door
 from numbagrad import tape
+from numbagrad.array import wrote
 from numbagrad.errors import MXNetError
 from numbagrad.kernels.strided import add_into, copy, fill
 from numbagrad.launch import launch
@@ -281,7 +282,7 @@ class Walk:
         if not seen:
             self.touched.add(parent)
             self.reached.append(parent)
-        storage.version += 1
+        wrote(storage)
         return parent.gradient._flat, accumulate
 
     def give(self, parent: Any, gradient: Any) -> None:
@@ -320,7 +321,7 @@ class Walk:
         else:
             _check_gradient(leaf, gradient)
             launch(copy, gradient._flat, flat, flat.size)
-        target._storage.version += 1
+        wrote(target._storage)
         if not seen:
             self.touched.add(leaf)
             self.reached.append(leaf)
@@ -335,17 +336,12 @@ class Walk:
             for leaf, gradient in held:
                 self.touched.discard(leaf)
                 self._deliver(leaf, gradient)
-        leaves = self.reached
         if door.mode is None:
-            for leaf in leaves:
-                leaf.fresh = True
+            for leaf in self.reached:
+                leaf.flag[0] = 1
         else:
-
-            def mark() -> None:
-                for leaf in leaves:
-                    leaf.fresh = True
-
-            door.host(mark)
+            for leaf in self.reached:
+                launch(fill, 1, leaf.flag, 1)
 
 
 def _check_gradient(leaf: Leaf, gradient: Any) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 from numbagrad import launch as door
 from numbagrad import optimizer as optimizers
 from numbagrad.dispatch import check_writable
-from numbagrad.errors import MXNetError
+from numbagrad.array import wrote
+from numbagrad.errors import CaptureError, MXNetError
 from numbagrad.gluon.parameter import DeferredInitializationError, Parameter
-from numbagrad.kernels.strided import add_into, copy
+from numbagrad.kernels.strided import add_into, copy, fill
 from numbagrad.launch import launch
 from numbagrad.optimizer.table import Table
 from numbagrad.optimizer.updater import Updater
@@ -132,24 +133,26 @@ class Trainer:
         """
         self._rescale(batch_size)
         if self._table is None or self._table_epoch != RebindEpoch.value:
-            self._rebuild()
-        if self._table is None:
+            with door.aside():
+                self._rebuild()
+        table = self._table
+        if table is None:
             self._reduce()
             self._update_each(ignore_stale_grad)
             return
         if state.recording:
             self._refuse_recording()
         for leaf in self._leaves:
-            if not leaf.fresh:
-                self._reduce()
+            if not leaf.flag[0]:
                 self._update_each(ignore_stale_grad)
                 return
-        self._table.run()
+        table.run(self._optimizer.rescale_grad)
         if door.mode is None:
             for leaf in self._leaves:
-                leaf.fresh = False
+                leaf.flag[0] = 0
         else:
-            door.host(self._mark_used)
+            for leaf in self._leaves:
+                launch(fill, 0, leaf.flag, 1)
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """:meth:`step` without summing the replicas' gradients, which :meth:`allreduce_grads` has done."""
@@ -161,19 +164,9 @@ class Trainer:
         self._reduce()
 
     def _rescale(self, batch_size: int) -> None:
-        scale = self._scale / batch_size
-        if door.mode is None:
+        scale = float(self._scale / batch_size)
+        if self._optimizer.rescale_grad != scale:
             self._optimizer.rescale_grad = scale
-        else:
-
-            def effect() -> None:
-                self._optimizer.rescale_grad = scale
-
-            door.host(effect)
-
-    def _mark_used(self) -> None:
-        for leaf in self._leaves:
-            leaf.fresh = False
 
     def _refuse_recording(self) -> None:
         for param in self._params:
@@ -191,7 +184,7 @@ class Trainer:
 
     def _rebuild(self) -> None:
         """Look up storages and states again; without a table where the optimiser or a parameter does not fit one."""
-        self._table = None
+        self._drop_table()
         trained = self._trained()
         kernels = self._optimizer.table_kernels
         if type(self._optimizer).update is not optimizers.Optimizer.update or any(
@@ -207,8 +200,14 @@ class Trainer:
                 states[i] = self._optimizer.create_state_multi_precision(i, data)
             members.append((i, data, data._node.gradient, states[i]))
             self._leaves.append(data._node)
-        self._table = Table(self._optimizer, members)
+        self._optimizer._table = self._table = Table(self._optimizer, members)
         self._table_epoch = RebindEpoch.value
+
+    def _drop_table(self) -> None:
+        """Take the step counts back from the table, and forget it."""
+        if self._table is not None:
+            self._optimizer._counts = dict(self._optimizer._index_update_count)
+            self._optimizer._table = self._table = None
 
     def _reduce(self) -> None:
         for _, param in self._trained():
@@ -220,10 +219,18 @@ class Trainer:
                 for other in grads[1:]:
                     launch(copy, first._flat, other._flat, first._flat.size)
                 for each in grads:
-                    each._storage.version += 1
+                    wrote(each._storage)
 
     def _update_each(self, ignore_stale_grad: bool) -> None:
         """Update parameter by parameter."""
+        if door.mode is not None:
+            raise CaptureError(
+                "Trainer.step: this update cannot be captured: the optimizer has no kernel for a table, a gradient is stale, "
+                "or a parameter has replicas or another dtype than float32 and float64"
+            )
+        if self._table is not None:
+            self._drop_table()
+            RebindEpoch.value += 1
         trained = self._trained()
         stale = [param for _, param in trained if not all(data._fresh_grad for data in param.list_data())]
         if stale and not ignore_stale_grad:
@@ -254,6 +261,7 @@ class Trainer:
 
     def save_states(self, fname: str) -> None:
         """Write the optimiser and its states to a file, whole or not at all."""
+        self._drop_table()
         for i, param in self._trained():
             for k, data in enumerate(param.list_data()):
                 if k < len(self._updaters) and i not in self._updaters[k].states:
@@ -299,8 +307,8 @@ class Trainer:
             updater = Updater(optimizer)
             updater.states = each
             self._updaters.append(updater)
-        self._scale = self._scale if self._scale else optimizer.rescale_grad
         self._table = None
+        RebindEpoch.value += 1
 
 
 __all__ = ["DeferredInitializationError", "Trainer"]

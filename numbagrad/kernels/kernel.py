@@ -23,7 +23,7 @@ class Kernel:
         What a nonzero return value means.
     """
 
-    __slots__ = ("failures", "function", "name", "roles")
+    __slots__ = ("failures", "function", "name", "parts", "roles")
 
     def __init__(
         self, name: str, function: Any, roles: tuple[str, ...], failures: Mapping[int, tuple[type[Exception], str]]
@@ -35,6 +35,8 @@ class Kernel:
         self.function = function
         self.roles = roles
         self.failures = dict(failures)
+        self.parts: Callable[..., list[tuple[Kernel, tuple[Any, ...]]]] | None = None
+        """The finer kernel calls that a call with these arguments is made of, for capture to take apart."""
 
     def __repr__(self) -> str:
         return f"<Kernel {self.name}({', '.join(self.roles)})>"

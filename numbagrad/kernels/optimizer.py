@@ -5,6 +5,8 @@ What changes from step to step is in `hyper`, a flat float64 array with one row 
 reads the new values. The caller answers for the addresses being alive, aligned and contiguous, and for the versions
 of what is written.
 
+`rescale` multiplies every gradient; a step adds 1 to the step count of each row.
+
 SGD, a row of :data:`SGD_COLUMNS`:  g = clip(rescale grad) + wd w;  m = momentum m - lr g;  w += m
 (w -= lr g where the address of the momentum is 0).
 
@@ -14,91 +16,61 @@ w -= lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon)  (Kingma and B
 A `clip` <= 0 is off; NaN passes through it.
 """
 
-import ctypes
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.core import cgutils
-from numba.np.arrayobj import make_array, populate_array
 
 from numbagrad.kernels.kernel import kernel
-from numbagrad.native.compiler import intrinsic, njit
+from numbagrad.native.compiler import njit
+from numbagrad.native.memory import ARRAY_AT
 
-SGD_COLUMNS = ("lr", "wd", "rescale", "clip", "momentum", "t")
-"""The columns of `hyper` for SGD; `t`, the step count, is not read."""
+SGD_COLUMNS = ("lr", "wd", "clip", "momentum", "t")
+"""The columns of `hyper` for SGD."""
 
-ADAM_COLUMNS = ("lr", "wd", "rescale", "clip", "beta1", "beta2", "epsilon", "t")
-"""The columns of `hyper` for Adam; `t` is 1 in the first step."""
+ADAM_COLUMNS = ("lr", "wd", "clip", "beta1", "beta2", "epsilon", "t")
+"""The columns of `hyper` for Adam; `t` counts the steps made before."""
 
-
-def _array_at(dtype: Any, c_type: Any) -> Any:
-    """An intrinsic: the 1-D array of `dtype` at an address, with so many elements."""
-
-    def twin(address: int, size: int) -> Any:
-        return np.ctypeslib.as_array((c_type * int(size)).from_address(int(address)))
-
-    @intrinsic(twin)
-    def array_at(typing_context, address, size):  # type: ignore[no-untyped-def]
-        signature = types.Array(dtype, 1, "C")(types.int64, types.int64)
-
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            address, size = arguments
-            array = make_array(signature.return_type)(context, builder)
-            item = context.get_constant(types.intp, dtype.bitwidth // 8)
-            populate_array(
-                array,
-                data=builder.inttoptr(address, array.data.type),
-                shape=cgutils.pack_array(builder, [size]),
-                strides=cgutils.pack_array(builder, [item]),
-                itemsize=item,
-                meminfo=None,
-            )
-            return array._getvalue()
-
-        return signature, generate
-
-    return array_at
-
-
-_float32_at = _array_at(types.float32, ctypes.c_float)
-_float64_at = _array_at(types.float64, ctypes.c_double)
+_float32_at = ARRAY_AT["float32"]
+_float64_at = ARRAY_AT["float64"]
 
 
 @njit
-def _sgd(w: Any, g: Any, hyper: Any) -> None:
+def _sgd(w: Any, g: Any, hyper: Any, rescale_grad: float) -> None:
     number = w.dtype.type
-    lr, wd, rescale = number(hyper[0]), number(hyper[1]), number(hyper[2])
-    high = number(hyper[3] if hyper[3] > 0 else np.inf)
+    lr, wd, rescale = number(hyper[0]), number(hyper[1]), number(rescale_grad)
+    high = number(hyper[2] if hyper[2] > 0 else np.inf)
     low = -high
     for i in range(w.size):
         scaled = rescale * g[i]
         clipped = high if scaled > high else (low if scaled < low else scaled)
         w[i] -= lr * (clipped + wd * w[i])
+    hyper[4] += 1.0
 
 
 @njit
-def _sgd_momentum(w: Any, g: Any, m: Any, hyper: Any) -> None:
+def _sgd_momentum(w: Any, g: Any, m: Any, hyper: Any, rescale_grad: float) -> None:
     number = w.dtype.type
-    lr, wd, rescale, momentum = number(hyper[0]), number(hyper[1]), number(hyper[2]), number(hyper[4])
-    high = number(hyper[3] if hyper[3] > 0 else np.inf)
+    lr, wd, rescale, momentum = number(hyper[0]), number(hyper[1]), number(rescale_grad), number(hyper[3])
+    high = number(hyper[2] if hyper[2] > 0 else np.inf)
     low = -high
     for i in range(w.size):
         scaled = rescale * g[i]
         clipped = high if scaled > high else (low if scaled < low else scaled)
         m[i] = momentum * m[i] - lr * (clipped + wd * w[i])
         w[i] += m[i]
+    hyper[4] += 1.0
 
 
 @njit
-def _adam(w: Any, g: Any, m: Any, v: Any, hyper: Any) -> None:
+def _adam(w: Any, g: Any, m: Any, v: Any, hyper: Any, rescale_grad: float) -> None:
     number = w.dtype.type
-    wd, rescale = number(hyper[1]), number(hyper[2])
-    high = number(hyper[3] if hyper[3] > 0 else np.inf)
+    hyper[6] += 1.0
+    wd, rescale = number(hyper[1]), number(rescale_grad)
+    high = number(hyper[2] if hyper[2] > 0 else np.inf)
     low = -high
-    beta1, beta2, epsilon = number(hyper[4]), number(hyper[5]), number(hyper[6])
-    rest1, rest2 = number(1 - hyper[4]), number(1 - hyper[5])
-    lr = number(hyper[0] * np.sqrt(1 - hyper[5] ** hyper[7]) / (1 - hyper[4] ** hyper[7]))
+    beta1, beta2, epsilon = number(hyper[3]), number(hyper[4]), number(hyper[5])
+    rest1, rest2 = number(1 - hyper[3]), number(1 - hyper[4])
+    lr = number(hyper[0] * np.sqrt(1 - hyper[4] ** hyper[6]) / (1 - hyper[3] ** hyper[6]))
     for i in range(w.size):
         decayed = rescale * g[i] + wd * w[i]
         clipped = high if decayed > high else (low if decayed < low else decayed)
@@ -107,66 +79,70 @@ def _adam(w: Any, g: Any, m: Any, v: Any, hyper: Any) -> None:
         w[i] -= lr * m[i] / (np.sqrt(v[i]) + epsilon)
 
 
-@kernel("inout in in")
-def sgd_array(w: Any, g: Any, hyper: Any) -> int:
+@kernel("inout in inout scalar")
+def sgd_array(w: Any, g: Any, hyper: Any, rescale: float) -> int:
     """SGD without momentum on one array."""
-    _sgd(w, g, hyper)
+    _sgd(w, g, hyper, rescale)
     return 0
 
 
-@kernel("inout in inout in")
-def sgd_momentum_array(w: Any, g: Any, m: Any, hyper: Any) -> int:
+@kernel("inout in inout inout scalar")
+def sgd_momentum_array(w: Any, g: Any, m: Any, hyper: Any, rescale: float) -> int:
     """SGD with momentum on one array."""
-    _sgd_momentum(w, g, m, hyper)
+    _sgd_momentum(w, g, m, hyper, rescale)
     return 0
 
 
-@kernel("inout in inout inout in")
-def adam_array(w: Any, g: Any, m: Any, v: Any, hyper: Any) -> int:
+@kernel("inout in inout inout inout scalar")
+def adam_array(w: Any, g: Any, m: Any, v: Any, hyper: Any, rescale: float) -> int:
     """Adam on one array."""
-    _adam(w, g, m, v, hyper)
+    _adam(w, g, m, v, hyper, rescale)
     return 0
 
 
-@kernel("in in in in in size")
-def sgd_float32(weights: Any, grads: Any, momenta: Any, sizes: Any, hyper: Any, count: int) -> int:
+@kernel("in in in in inout size scalar")
+def sgd_float32(weights: Any, grads: Any, momenta: Any, sizes: Any, hyper: Any, count: int, rescale: float) -> int:
     """SGD on `count` float32 arrays; a momentum address of 0 means none."""
     for i in range(count):
         w, g = _float32_at(weights[i], sizes[i]), _float32_at(grads[i], sizes[i])
         if momenta[i]:
-            _sgd_momentum(w, g, _float32_at(momenta[i], sizes[i]), hyper[6 * i : 6 * i + 6])
+            _sgd_momentum(w, g, _float32_at(momenta[i], sizes[i]), hyper[5 * i : 5 * i + 5], rescale)
         else:
-            _sgd(w, g, hyper[6 * i : 6 * i + 6])
+            _sgd(w, g, hyper[5 * i : 5 * i + 5], rescale)
     return 0
 
 
-@kernel("in in in in in size")
-def sgd_float64(weights: Any, grads: Any, momenta: Any, sizes: Any, hyper: Any, count: int) -> int:
+@kernel("in in in in inout size scalar")
+def sgd_float64(weights: Any, grads: Any, momenta: Any, sizes: Any, hyper: Any, count: int, rescale: float) -> int:
     """SGD on `count` float64 arrays; a momentum address of 0 means none."""
     for i in range(count):
         w, g = _float64_at(weights[i], sizes[i]), _float64_at(grads[i], sizes[i])
         if momenta[i]:
-            _sgd_momentum(w, g, _float64_at(momenta[i], sizes[i]), hyper[6 * i : 6 * i + 6])
+            _sgd_momentum(w, g, _float64_at(momenta[i], sizes[i]), hyper[5 * i : 5 * i + 5], rescale)
         else:
-            _sgd(w, g, hyper[6 * i : 6 * i + 6])
+            _sgd(w, g, hyper[5 * i : 5 * i + 5], rescale)
     return 0
 
 
-@kernel("in in in in in in size")
-def adam_float32(weights: Any, grads: Any, means: Any, variances: Any, sizes: Any, hyper: Any, count: int) -> int:
+@kernel("in in in in in inout size scalar")
+def adam_float32(
+    weights: Any, grads: Any, means: Any, variances: Any, sizes: Any, hyper: Any, count: int, rescale: float
+) -> int:
     """Adam on `count` float32 arrays."""
     for i in range(count):
         w, g = _float32_at(weights[i], sizes[i]), _float32_at(grads[i], sizes[i])
         m, v = _float32_at(means[i], sizes[i]), _float32_at(variances[i], sizes[i])
-        _adam(w, g, m, v, hyper[8 * i : 8 * i + 8])
+        _adam(w, g, m, v, hyper[7 * i : 7 * i + 7], rescale)
     return 0
 
 
-@kernel("in in in in in in size")
-def adam_float64(weights: Any, grads: Any, means: Any, variances: Any, sizes: Any, hyper: Any, count: int) -> int:
+@kernel("in in in in in inout size scalar")
+def adam_float64(
+    weights: Any, grads: Any, means: Any, variances: Any, sizes: Any, hyper: Any, count: int, rescale: float
+) -> int:
     """Adam on `count` float64 arrays."""
     for i in range(count):
         w, g = _float64_at(weights[i], sizes[i]), _float64_at(grads[i], sizes[i])
         m, v = _float64_at(means[i], sizes[i]), _float64_at(variances[i], sizes[i])
-        _adam(w, g, m, v, hyper[8 * i : 8 * i + 8])
+        _adam(w, g, m, v, hyper[7 * i : 7 * i + 7], rescale)
     return 0

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad import autograd, tape
-from numbagrad.array import Array
+from numbagrad.array import Array, wrote
 from numbagrad.context import CPU0, Context
 from numbagrad.dispatch import check_writable, update
 from numbagrad.errors import MXNetError
@@ -215,7 +215,7 @@ class NDArray(Array):
         """Write `value`, of the same shape, over the whole array; while recording, the copy is recorded."""
         check_writable(self, "x[:] = y")
         write_cast(value._flat.copy() if value._storage is self._storage else value._flat, self._flat)
-        self._storage.version += 1
+        wrote(self._storage)
         if state.recording and value._node is not None:
             self._node = cast(identity(value), dtype=self._flat.dtype)._node
             RebindEpoch.value += 1
@@ -271,12 +271,12 @@ class NDArray(Array):
 
     @property
     def _fresh_grad(self) -> int:
-        return int(type(self._node) is Leaf and self._node.fresh)
+        return int(self._node.flag[0]) if type(self._node) is Leaf else 0
 
     @_fresh_grad.setter
     def _fresh_grad(self, value: Any) -> None:
         if type(self._node) is Leaf:
-            self._node.fresh = bool(value)
+            self._node.flag[0] = bool(value)
 
     def backward(self, out_grad: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
         """Compute the gradients of this array for the marked arrays below it; see :func:`numbagrad.autograd.backward`."""

@@ -29,7 +29,6 @@ class Adam(Optimizer):
 
     table_kernels: ClassVar[dict[str, Kernel]] = {"float32": kernels.adam_float32, "float64": kernels.adam_float64}
     columns = kernels.ADAM_COLUMNS
-    counted = True
     state_count = 2
 
     def __init__(
@@ -55,10 +54,6 @@ class Adam(Optimizer):
         """The kernel over one array."""
         return kernels.adam_array
 
-    def row(self, index: Any, lr: float, wd: float) -> tuple[float, ...]:
-        """The row of the kernel's table for one parameter."""
-        return lr, wd, *self.constants(), float(self._index_update_count[index])
-
-    def constants(self) -> tuple[float, ...]:
-        """Rescaling, clipping, the decays of the averages, epsilon."""
-        return self.rescale_grad, self._clip(), self.beta1, self.beta2, self.epsilon
+    def row(self) -> tuple[float, ...]:
+        """Clipping, the decays of the averages, epsilon."""
+        return self._clip(), self.beta1, self.beta2, self.epsilon

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from numbagrad.array import wrote
 from numbagrad.kernels.kernel import Kernel
 from numbagrad.launch import launch
 from numbagrad.ops.casting import cast_flat, write_cast
@@ -39,8 +40,8 @@ class Optimizer:
 
     Notes
     -----
-    A rule states ``columns`` (what its kernels read, a row a parameter), ``table_kernels``, :meth:`kernel`,
-    :meth:`constants` and :meth:`row` (see ``kernels.optimizer``); or it overrides :meth:`update`.
+    A rule states ``columns`` (what its kernels read, a row a parameter), ``table_kernels``, :meth:`kernel` and
+    :meth:`row` (see ``kernels.optimizer``); or it overrides :meth:`update`.
     """
 
     registry: ClassVar[dict[str, type["Optimizer"]]] = {}
@@ -48,10 +49,16 @@ class Optimizer:
     """The kernel over all parameters, by dtype; empty for a rule that only has ``update``."""
     columns: ClassVar[tuple[str, ...]] = ()
     """What a row of the kernels' table holds."""
-    counted: ClassVar[bool] = False
-    """Whether the kernels read the step count, the column ``t``."""
     state_count: ClassVar[int] = 0
     """How many arrays of state the kernels take an array of weights."""
+
+    _epoch = 0
+    """Rises whenever a public attribute is set, so that tables know when to look again."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if not name.startswith("_"):
+            object.__setattr__(self, "_epoch", self._epoch + 1)
 
     def __init__(
         self,
@@ -76,14 +83,15 @@ class Optimizer:
             else:
                 lr_scheduler.base_lr = learning_rate
         self.begin_num_update = begin_num_update
-        self.num_update = begin_num_update
+        self._num_update = begin_num_update
+        self._counts: dict[Any, int] = {}
+        self._table: Any = None
         self.multi_precision = multi_precision
         self.idx2name = dict(param_idx2name or {})
         self.param_dict = param_dict or {}
         self.lr_mult: dict[Any, float] = {}
         self.wd_mult: dict[Any, float] = {}
         self.set_wd_mult({})
-        self._index_update_count: dict[Any, int] = {}
 
     # ------------------------------------------------------------------------------------------- the rule
 
@@ -91,13 +99,9 @@ class Optimizer:
         """The state that the rule keeps for `weight`: None, an NDArray or a tuple of them."""
         return None
 
-    def row(self, index: Any, lr: float, wd: float) -> tuple[float, ...]:
-        """The row of the kernel's table for one parameter."""
+    def row(self) -> tuple[float, ...]:
+        """What a row of the kernels' table holds after rate and decay and before the step count."""
         raise NotImplementedError
-
-    def constants(self) -> tuple[float, ...]:
-        """What the rows hold besides rate, decay and step count; new rows are written when it changes."""
-        return ()
 
     def kernel(self, states: tuple[Any, ...]) -> Kernel:
         """The kernel over one array."""
@@ -111,18 +115,20 @@ class Optimizer:
             return
         self._update_count(index)
         states = as_tuple(state)
-        row = np.array(self.row(index, self._get_lr(index), self._get_wd(index)))
+        made = self._index_update_count[index] - 1
+        row = np.array([self._get_lr(index), self._get_wd(index), *self.row(), made])
+        scale = float(self.rescale_grad)
         flats = [weight._flat, grad._flat, *[each._flat for each in states]]
         if weight._flat.dtype == _HALF:
             wide = [cast_flat(flat, FLOAT32) for flat in flats]
-            launch(self.kernel(states), *wide, row)
+            launch(self.kernel(states), *wide, row, scale)
             for source, target in zip(wide, flats, strict=True):
                 if target is not grad._flat:
                     write_cast(source, target)
         else:
-            launch(self.kernel(states), *flats, row)
+            launch(self.kernel(states), *flats, row, scale)
         for array in (weight, *states):
-            array._storage.version += 1
+            wrote(array._storage)
 
     def create_state_multi_precision(self, index: Any, weight: Any) -> Any:
         """The state, behind a float32 copy of a float16 weight where `multi_precision` asks for one."""
@@ -137,7 +143,7 @@ class Optimizer:
             master, inner = state
             self.update(index, master, grad.astype(FLOAT32), inner)
             write_cast(master._flat, weight._flat)
-            weight._storage.version += 1
+            wrote(weight._storage)
         else:
             self.update(index, weight, grad, state)
 
@@ -170,11 +176,27 @@ class Optimizer:
             name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))
         } | dict(args_wd_mult)
 
+    @property
+    def num_update(self) -> int:
+        """The greatest number of updates that any parameter has had."""
+        return max([self._num_update, *self._index_update_count.values()])
+
+    @property
+    def _index_update_count(self) -> dict[Any, int]:
+        """The number of updates of each parameter; a table keeps its own in its rows."""
+        if self._table is not None:
+            self._counts.update(self._table.counts())
+        return self._counts
+
     def _update_count(self, index: Any) -> None:
-        count = self._index_update_count.get(index, self.begin_num_update) + 1
-        self._index_update_count[index] = count
-        if count > self.num_update:
-            self.num_update = count
+        counts = self._index_update_count
+        counts[index] = counts.get(index, self.begin_num_update) + 1
+        self._num_update = max(self._num_update, counts[index])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: everything but the table."""
+        self._counts.update(self._index_update_count)
+        return {**self.__dict__, "_table": None, "_epoch": 0}
 
     def _multiplier(self, index: Any, attribute: str, table: dict[Any, float]) -> float:
         if index in self.param_dict:

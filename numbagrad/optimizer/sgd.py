@@ -38,10 +38,6 @@ class SGD(Optimizer):
         """The kernel over one array."""
         return kernels.sgd_momentum_array if states else kernels.sgd_array
 
-    def row(self, index: Any, lr: float, wd: float) -> tuple[float, ...]:
-        """The row of the kernel's table for one parameter."""
-        return lr, wd, *self.constants(), 0.0
-
-    def constants(self) -> tuple[float, ...]:
-        """Rescaling, clipping, momentum."""
-        return self.rescale_grad, self._clip(), self.momentum
+    def row(self) -> tuple[float, ...]:
+        """Clipping and momentum."""
+        return self._clip(), self.momentum

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad import launch as door
+from numbagrad.array import wrote
 from numbagrad.launch import launch
 from numbagrad.optimizer.base import Optimizer, as_tuple
 
@@ -23,25 +24,23 @@ class _Group:
             return np.array([0 if array is None else array._flat.ctypes.data for array in arrays], np.int64)
 
         columns = [[weight for _, weight, _, _ in members], [grad for _, _, grad, _ in members]]
-        slots = optimizer.state_count
-        for k in range(slots):
+        for k in range(optimizer.state_count):
             columns.append([states[k] if k < len(states) else None for _, _, _, states in members])
         self.tables = [addresses(column) for column in columns]
         self.tables.append(np.array([weight._flat.size for _, weight, _, _ in members], np.int64))
-        self.rows: np.ndarray | None = None
-        self.width = 0
+        self.width = len(optimizer.columns)
+        self.rows = np.empty(self.count * self.width)
+        self.by_row = [self.rows[i * self.width : (i + 1) * self.width] for i in range(self.count)]
+        for (index, *_), row in zip(members, self.by_row, strict=True):
+            row[-1] = optimizer._index_update_count.get(index, optimizer.begin_num_update)
 
-    def fill(self, optimizer: Optimizer, lr: float, wd: float) -> None:
-        """Write the rows."""
-        rows = []
-        for index, *_ in self.members:
-            lr_mult = optimizer._multiplier(index, "lr_mult", optimizer.lr_mult)
-            wd_mult = optimizer._multiplier(index, "wd_mult", optimizer.wd_mult)
-            rows.append(optimizer.row(index, lr * lr_mult, wd * wd_mult))
-        if self.rows is None:
-            self.width = len(rows[0])
-            self.rows = np.empty(self.count * self.width)
-        self.rows[:] = np.array(rows).reshape(-1)
+    def fill(self, optimizer: Optimizer, lr: float) -> None:
+        """Write the rows, all but the step counts."""
+        rest = optimizer.row()
+        for (index, *_), row in zip(self.members, self.by_row, strict=True):
+            row[0] = lr * optimizer._multiplier(index, "lr_mult", optimizer.lr_mult)
+            row[1] = optimizer._get_wd(index)
+            row[2:-1] = rest
 
 
 class Table:
@@ -53,72 +52,60 @@ class Table:
         One with ``table_kernels``.
     members : list of (index, weight, gradient, state)
         Their dtypes must be among the kernels'; addresses are read once, so make a new table when a storage changes.
+
+    Notes
+    -----
+    The step counts are in the rows, where the kernels raise them; :meth:`counts` reads them.
     """
 
     def __init__(self, optimizer: Optimizer, members: Sequence[tuple[Any, Any, Any, Any]]) -> None:
         self.optimizer = optimizer
-        self.indices = [index for index, *_ in members]
         by_dtype: dict[str, list[Any]] = {}
         for index, weight, grad, state in members:
             by_dtype.setdefault(weight._flat.dtype.name, []).append((index, weight, grad, as_tuple(state)))
         self.groups = [_Group(optimizer, dtype, part) for dtype, part in by_dtype.items()]
-        self._params = [optimizer.param_dict[index] for index in self.indices if index in optimizer.param_dict]
-        self._key: Any = None
-        self._counted = optimizer.counted
+        self._epoch = -1
+        self._lr = 0.0
 
-    def refresh(self) -> None:
-        """Count the update, and bring the rows up to date with rates, decay and step counts."""
+    def counts(self) -> dict[Any, int]:
+        """How often each parameter has been updated."""
+        return {
+            index: int(row[-1])
+            for group in self.groups
+            for (index, *_), row in zip(group.members, group.by_row, strict=True)
+        }
+
+    def prepare(self) -> None:
+        """Bring the rows up to date with the optimiser's rate and attributes."""
         optimizer = self.optimizer
-        counts = optimizer._index_update_count
-        begin = optimizer.begin_num_update
-        last = begin
-        for index in self.indices:
-            count = counts.get(index, begin) + 1
-            counts[index] = count
-            if count > last:
-                last = count
-        if last > optimizer.num_update:
-            optimizer.num_update = last
-        lr = optimizer.lr if optimizer.lr_scheduler is None else optimizer.lr_scheduler(optimizer.num_update)
-        wd = optimizer.wd
-        key = (
-            lr,
-            wd,
-            optimizer.constants(),
-            [p.lr_mult for p in self._params],
-            [p.wd_mult for p in self._params],
-        )
-        if key != self._key:
-            self._key = key
-            for group in self.groups:
-                group.fill(optimizer, lr, wd)
-        elif self._counted:
-            for group in self.groups:
-                rows = group.rows
-                at = optimizer.columns.index("t")
-                for index, *_ in group.members:
-                    rows[at] = counts[index]  # type: ignore[index]
-                    at += group.width
+        if optimizer.lr_scheduler is None:
+            if optimizer._epoch == self._epoch:
+                return
+            lr = optimizer.lr
+        else:
+            made = max([int(row[-1]) for group in self.groups for row in group.by_row], default=0)
+            lr = optimizer.lr_scheduler(max(made + 1, optimizer.begin_num_update))
+            if lr == self._lr and optimizer._epoch == self._epoch:
+                return
+        self._epoch = optimizer._epoch
+        self._lr = lr
+        for group in self.groups:
+            group.fill(optimizer, lr)
 
-    def run(self) -> None:
-        """Update every weight."""
+    def run(self, rescale: float) -> None:
+        """Update every weight from its gradient times `rescale`."""
         if door.mode is None:
-            self.refresh()
+            self.prepare()
             for group in self.groups:
-                launch(group.kernel, *group.tables, group.rows, group.count)
+                launch(group.kernel, *group.tables, group.rows, group.count, rescale)
                 for storage in group.storages:
                     storage.version += 1
             return
-        if self._key is None:
-            for group in self.groups:
-                group.rows = np.empty(group.count * len(self.optimizer.columns))
-                group.width = len(self.optimizer.columns)
-        door.host(self.refresh)
+        door.host(self.prepare, before=True)
+        kernel = self.optimizer.kernel
         for group in self.groups:
-            for i, (_, weight, grad, states) in enumerate(group.members):
-                row = group.rows[i * group.width : (i + 1) * group.width]  # type: ignore[index]
-                launch(
-                    self.optimizer.kernel(states), weight._flat, grad._flat, *[state._flat for state in states], row
-                )
-                for array in (weight, *states):
-                    array._storage.version += 1
+            for (_, weight, grad, states), row in zip(group.members, group.by_row, strict=True):
+                flats = [state._flat for state in states]
+                launch(kernel(states), weight._flat, grad._flat, *flats, row, rescale)
+            for storage in group.storages:
+                wrote(storage)

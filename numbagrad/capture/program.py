@@ -1,0 +1,136 @@
+"""A log lowered to a table, and its replay."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from numbagrad.capture.recorder import Buffer, Call, Effect, Slot
+from numbagrad.capture.thunks import thunk_address
+from numbagrad.capture.walker import HEADER, entry
+
+_ALIGN = 64
+
+
+@dataclass(slots=True)
+class Span:
+    """Where a buffer of the program lives: the arena, an array of the call, or memory that stays."""
+
+    kind: str
+    """``arena``, ``call`` or ``outer``."""
+    place: int
+    """The byte offset in the arena, the number of the call's array, or the address."""
+
+
+class Program:
+    """Kernel calls laid out as a table.
+
+    Parameters
+    ----------
+    calls : list of Call
+    effects : list of Effect
+    brought : list of (Buffer, address, dtype)
+        The memory that each call brings, arguments and then results: array j of :attr:`run` stands for what was at that
+        address of the buffer when it was captured.
+    inner : list of Buffer
+        The buffers that only this program uses; they get places in an arena.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[Call],
+        effects: Sequence[Effect],
+        brought: Sequence[tuple[Buffer, int, str]],
+        inner: Sequence[Buffer],
+    ) -> None:
+        self.calls = list(calls)
+        self.before = [effect.function for effect in effects if effect.before]
+        self.after = [effect.function for effect in effects if not effect.before]
+        self.spans: dict[Buffer, Span] = {}
+        for j, (buffer, _, _) in enumerate(brought):
+            self.spans[buffer] = Span("call", j)
+        starts = [address for _, address, _ in brought]
+        self.arena_bytes = self._place(inner)
+        self.arena = np.empty(self.arena_bytes + _ALIGN, np.uint8)
+        start = self.arena.__array_interface__["data"][0]
+        self._arena_start = start + -start % _ALIGN
+        self.outer: list[Any] = []
+        for call in self.calls:
+            for value in call.arguments:
+                if isinstance(value, Slot) and value.buffer not in self.spans:
+                    buffer = value.buffer
+                    self.outer.append(buffer.root)  # kept alive: the table has its address
+                    self.spans[buffer] = Span("outer", buffer.address)
+        self._assemble(starts)
+        self.run = entry(tuple(dtype for _, _, dtype in brought))
+
+    def _place(self, inner: Sequence[Buffer]) -> int:
+        """Give every inner buffer a place; buffers that are never in use together may share it."""
+        first: dict[Buffer, int] = {}
+        last: dict[Buffer, int] = {}
+        wanted = set(inner)
+        for row, call in enumerate(self.calls):
+            for value in call.arguments:
+                if isinstance(value, Slot) and value.buffer in wanted:
+                    first.setdefault(value.buffer, row)
+                    last[value.buffer] = row
+        used: list[tuple[int, int, int]] = []  # (offset, bytes, last row) of what is live
+        top = 0
+        for buffer in sorted(first, key=first.__getitem__):
+            need = buffer.nbytes + -buffer.nbytes % _ALIGN or _ALIGN
+            used = sorted(item for item in used if item[2] >= first[buffer])
+            at = 0
+            for offset, size, _ in used:
+                if offset - at >= need:
+                    break
+                at = max(at, offset + size)
+            used.append((at, need, last[buffer]))
+            top = max(top, at + need)
+            self.spans[buffer] = Span("arena", at)
+        return top
+
+    def _assemble(self, starts: Sequence[int]) -> None:
+        """Write the table; see ``walker`` for its form."""
+        count = len(starts)
+        rows: list[int] = []
+        words: list[int] = []
+        scalars: list[float] = []
+        patches: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+        start = HEADER + 3 * len(self.calls)
+        for call in self.calls:
+            rows += [thunk_address(call.kernel, call.kinds), start + len(words), len(scalars)]
+            for kind, value in zip(call.kinds, call.arguments, strict=True):
+                if isinstance(value, Slot):
+                    span = self.spans[value.buffer]
+                    if span.kind == "call":
+                        patches[span.place].append((start + len(words), value.buffer.address + value.offset - starts[span.place]))
+                        words.append(0)
+                    elif span.kind == "arena":
+                        words.append(self._arena_start + span.place + value.offset)
+                    else:
+                        words.append(span.place + value.offset)
+                    words.append(value.size)
+                elif kind == "scalar":
+                    scalars.append(float(value))
+                else:
+                    words.append(int(value))
+        bounds = start + len(words)
+        code = [len(self.calls), HEADER, 0, bounds, bounds + count + 1, *rows, *words]
+        at = 0
+        for part in patches:
+            code.append(at)
+            at += len(part)
+        code.append(at)
+        for part in patches:
+            for target, offset in part:
+                code += [target, offset]
+        self.scalars = np.array([*scalars, 0.0])
+        self.code = np.array(code, np.int64)
+        self.code[2] = self.scalars.__array_interface__["data"][0]
+
+    def failure(self, status: int) -> Exception:
+        """The exception for what :attr:`run` returned."""
+        call = self.calls[status // 256 - 1]
+        error = call.kernel.failure(status % 256)
+        return type(error)(f"{error} (captured at {call.line})")

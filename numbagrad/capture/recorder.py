@@ -1,0 +1,219 @@
+"""The log of one run: every kernel call and host effect, with the memory they touch."""
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from numbagrad import array as arrays
+from numbagrad.errors import CaptureError
+from numbagrad.kernels.kernel import Kernel
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def user_line() -> str:
+    """``file:line`` of the nearest caller outside numbagrad."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and (
+        frame.f_code.co_filename.startswith(_PACKAGE) or "_generated" in frame.f_globals.get("__name__", "")
+    ):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
+
+
+class Buffer:
+    """A piece of memory of the log: ``root`` is the NumPy array that owns it while the log is made."""
+
+    __slots__ = ("address", "first", "index", "line", "nbytes", "root", "written")
+
+    def __init__(self, index: int, root: np.ndarray, line: str) -> None:
+        self.index = index
+        self.root: np.ndarray | None = root
+        self.address = root.__array_interface__["data"][0]
+        self.nbytes = root.nbytes
+        self.first = ""
+        """How it was first used: ``in``, ``out`` or ``inout``."""
+        self.written = False
+        self.line = line
+
+
+@dataclass(slots=True)
+class Slot:
+    """An array argument: so many elements of a buffer from a byte offset on."""
+
+    buffer: Buffer
+    offset: int
+    size: int
+    dtype: str
+
+
+@dataclass(slots=True)
+class Call:
+    """A logged kernel call; ``arguments`` holds Slots for arrays, and numbers."""
+
+    kernel: Kernel
+    kinds: tuple[str, ...]
+    arguments: tuple[Any, ...]
+    line: str
+
+    def slots(self, *roles: str) -> list[Slot]:
+        """The array arguments in one of `roles`."""
+        return [
+            value
+            for role, value in zip(self.kernel.roles, self.arguments, strict=True)
+            if isinstance(value, Slot) and role in roles
+        ]
+
+
+@dataclass(slots=True)
+class Effect:
+    """A logged host effect, to run before or after the kernels of a replay."""
+
+    function: Callable[[], None]
+    before: bool
+
+
+class _TrackedStorage(arrays.Storage):
+    """A storage made during a capture."""
+
+    __slots__ = ("__weakref__",)
+
+    born: "list[Any] | None" = None
+    thread = 0
+
+    def __init__(self, array: np.ndarray) -> None:
+        super().__init__(array)
+        if _TrackedStorage.born is not None and threading.get_ident() == _TrackedStorage.thread:
+            _TrackedStorage.born.append(self)
+
+
+def root_of(array: np.ndarray) -> np.ndarray:
+    """The NumPy array that owns the memory of `array`."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+@dataclass
+class Log:
+    """What a run did, in order."""
+
+    calls: list[Call] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
+    buffers: list[Buffer] = field(default_factory=list)
+
+
+class Recorder:
+    """Stands at the launch door, runs everything and logs it.
+
+    Memory that existed before is copied before its first write, so that a run that fails can be undone.
+    """
+
+    def __init__(self) -> None:
+        self.log = Log()
+        self._thread = threading.get_ident()
+        self._by_root: dict[int, Buffer] = {}
+        self._before: list[tuple[np.ndarray, np.ndarray]] = []
+        self.born: list[Any] = []
+        """The storages made during the run."""
+        self.wrote: list[Any] = []
+        """The storages written during the run, in order."""
+
+    def buffer(self, root: np.ndarray) -> Buffer:
+        """The buffer of a root array."""
+        found = self._by_root.get(id(root))
+        if found is None:
+            found = self._by_root[id(root)] = Buffer(len(self.log.buffers), root, user_line())
+            self.log.buffers.append(found)
+        return found
+
+    def slot(self, value: np.ndarray) -> Slot:
+        """The place of an array argument."""
+        buffer = self.buffer(root_of(value))
+        return Slot(buffer, value.__array_interface__["data"][0] - buffer.address, value.size, value.dtype.name)
+
+    # -------------------------------------------------------------------------------- the Watcher interface
+
+    def kernel(self, kernel: Kernel, arguments: tuple[Any, ...]) -> None:
+        """Run a kernel and log it, or the parts it is made of."""
+        if threading.get_ident() != self._thread:
+            _run(kernel, arguments)
+            return
+        parts = [(kernel, arguments)] if kernel.parts is None else kernel.parts(*arguments)
+        line = user_line()
+        calls = [self._call(part, values, line) for part, values in parts]
+        _run(kernel, arguments)
+        self.log.calls += calls
+
+    def _call(self, kernel: Kernel, arguments: tuple[Any, ...], line: str) -> Call:
+        from numbagrad.capture.thunks import kinds_of
+
+        values: list[Any] = []
+        for role, value in zip(kernel.roles, arguments, strict=True):
+            if isinstance(value, np.ndarray):
+                slot = self.slot(value)
+                buffer = slot.buffer
+                if not buffer.first:
+                    buffer.first = role
+                if role != "in" and not buffer.written:
+                    buffer.written = True
+                    root = buffer.root
+                    assert root is not None
+                    self._before.append((root, root.copy()))
+                values.append(slot)
+            else:
+                values.append(value)
+        return Call(kernel, kinds_of(kernel, arguments), tuple(values), line)
+
+    def host(self, effect: Callable[[], None], before: bool = False) -> None:
+        """Run an effect and log it."""
+        effect()
+        if threading.get_ident() == self._thread:
+            self.log.effects.append(Effect(effect, before))
+
+    def read(self) -> None:
+        """Refuse that Python reads a value."""
+        if threading.get_ident() == self._thread:
+            raise CaptureError(
+                f"a captured function cannot read the value of an array ({user_line()}): what Python does with it would not "
+                "happen again in a replay. Return the array and read it outside, or use nd.where instead of if"
+            )
+
+    # ------------------------------------------------------------------------------------- around the run
+
+    def start(self) -> None:
+        """Watch the storages that are made and written from now on."""
+        arrays.Storage = _TrackedStorage  # type: ignore[misc]
+        arrays.watch = self.wrote
+        _TrackedStorage.born = self.born
+        _TrackedStorage.thread = self._thread
+
+    def stop(self) -> None:
+        """Watch no longer."""
+        arrays.Storage = _TrackedStorage.__base__  # type: ignore[misc,assignment]
+        arrays.watch = None
+        _TrackedStorage.born = None
+
+    def forget(self) -> None:
+        """Let go of everything but the log, so that memory of the run alone is freed."""
+        self._before.clear()
+        self.born.clear()
+        self.wrote.clear()
+
+    def undo(self) -> None:
+        """Put back what the run has overwritten."""
+        for root, before in reversed(self._before):
+            root[...] = before
+        for storage in self.wrote:
+            storage.version -= 1
+
+
+def _run(kernel: Kernel, arguments: tuple[Any, ...]) -> None:
+    status = kernel.function(*arguments)
+    if status:
+        raise kernel.failure(status)
