@@ -1,57 +1,63 @@
 """MXNet's array functions over the ops, with the rules of MXNet 1.x that programs rely on."""
 
+from typing import TYPE_CHECKING, Any
+
 from numbagrad import dispatch, walk  # noqa: F401 - ops run once dispatch is there
-from numbagrad.nd import creation, elementwise, linalg, random, reduction, shape
-from numbagrad.nd.creation import (
-    arange,
-    array,
-    empty,
-    eye,
-    from_numpy,
-    full,
-    full_like,
-    histogram,
-    linspace,
-    moveaxis,
-    ones,
-    ones_like,
-    waitall,
-    zeros,
-    zeros_like,
+from numbagrad.nd import (
+    creation,
+    elementwise,
+    linalg,
+    nn,
+    ordering,
+    random,
+    reduction,
+    selection,
+    serialization,
+    shape,
 )
 from numbagrad.nd.indexing import getitem, setitem
-from numbagrad.nd.linalg import batch_dot, dot, matmul
 from numbagrad.nd.ndarray import NDArray
 
-FUNCTIONS = {**elementwise.FUNCTIONS, **reduction.FUNCTIONS, **shape.FUNCTIONS, **random.FUNCTIONS}
-"""The functions that come from tables, by name."""
+FUNCTIONS: dict[str, Any] = {
+    **creation.FUNCTIONS,
+    **elementwise.FUNCTIONS,
+    **linalg.FUNCTIONS,
+    **nn.FUNCTIONS,
+    **ordering.FUNCTIONS,
+    **random.FUNCTIONS,
+    **reduction.FUNCTIONS,
+    **selection.FUNCTIONS,
+    **serialization.FUNCTIONS,
+    **shape.FUNCTIONS,
+}
+"""The functions by name."""
 
 globals().update(FUNCTIONS)
 
-METHODS = {
-    **{name: name for name in elementwise.UNARY if hasattr(NDArray, name) is False},
-    **{
-        name: name
-        for name in (
-            "clip sum nansum mean prod nanprod max min norm cumsum expand_dims squeeze flatten reshape_like tile repeat "
-            "pad split split_v2 swapaxes flip broadcast_like broadcast_axes depth_to_space space_to_depth zeros_like "
-            "ones_like shape_array size_array dot batch_dot hard_sigmoid"
-        ).split()
-    },
-    # Those of nd.selection and nd.nn.
-    **{
-        name: name
-        for name in (
-            "argmax argmin argmax_channel sort topk argsort pick one_hot take slice slice_axis slice_like diag "
-            "softmax log_softmax softmin"
-        ).split()
-    },
-}
-"""Which function each method of NDArray is; the array is its first argument."""
+if TYPE_CHECKING:
 
-for _method, _function in METHODS.items():
-    if _function in globals():
-        setattr(NDArray, _method, globals()[_function])
+    def __getattr__(name: str) -> Any: ...
+
+
+METHODS = (
+    # elementwise
+    "abs sign round rint fix floor ceil trunc sqrt rsqrt cbrt rcbrt square reciprocal exp expm1 log log2 log10 log1p "
+    "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh degrees radians relu sigmoid clip "
+    # reductions
+    "sum nansum prod nanprod mean max min norm argmax argmin argmax_channel cumsum "
+    # order, indexing
+    "sort topk argsort pick one_hot take slice slice_axis slice_like diag "
+    # shapes
+    "split split_v2 expand_dims squeeze flatten reshape_like tile repeat pad broadcast_like broadcast_axes swapaxes flip "
+    "depth_to_space space_to_depth zeros_like ones_like shape_array size_array "
+    # products, layers
+    "dot batch_dot softmax log_softmax softmin"
+).split()
+"""The functions that are methods of NDArray too, with the array as their first argument."""
+
+for _name in METHODS:
+    if _name in FUNCTIONS:
+        setattr(NDArray, _name, FUNCTIONS[_name])
 
 NDArray.__getitem__ = getitem  # type: ignore[attr-defined]
 NDArray.__setitem__ = setitem  # type: ignore[attr-defined]
@@ -59,27 +65,7 @@ NDArray.__matmul__ = linalg._matmul  # type: ignore[attr-defined]
 NDArray.transpose = shape._transpose_method  # type: ignore[attr-defined]
 NDArray.broadcast_to = shape._broadcast_to_method  # type: ignore[attr-defined]
 NDArray.tostype = creation._tostype  # type: ignore[attr-defined]
+NDArray.__getstate__ = serialization._getstate  # type: ignore[attr-defined]
+NDArray.__setstate__ = serialization._setstate  # type: ignore[attr-defined]
 
-__all__ = [
-    *FUNCTIONS,
-    "NDArray",
-    "arange",
-    "array",
-    "batch_dot",
-    "dot",
-    "empty",
-    "eye",
-    "from_numpy",
-    "full",
-    "full_like",
-    "histogram",
-    "linspace",
-    "matmul",
-    "moveaxis",
-    "ones",
-    "ones_like",
-    "random",
-    "waitall",
-    "zeros",
-    "zeros_like",
-]
+__all__ = ["NDArray", "random", *FUNCTIONS]

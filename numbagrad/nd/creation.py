@@ -1,7 +1,7 @@
 """New arrays: from values, of one value, of sequences of numbers."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -332,3 +332,22 @@ def _tostype(self: NDArray, stype: str) -> NDArray:
     if stype != "default":
         raise MXNetError(f"tostype: arrays are dense, there is no stype {stype!r}")
     return self
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "arange": arange,
+    "array": array,
+    "empty": empty,
+    "eye": eye,
+    "from_numpy": from_numpy,
+    "full": full,
+    "full_like": full_like,
+    "histogram": histogram,
+    "linspace": linspace,
+    "moveaxis": moveaxis,
+    "ones": ones,
+    "ones_like": ones_like,
+    "waitall": waitall,
+    "zeros": zeros,
+    "zeros_like": zeros_like,
+}

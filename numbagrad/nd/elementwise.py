@@ -143,9 +143,7 @@ def _binary(function_name: str, op: Elementwise, of_numbers: Callable[[Any, Any]
             return result if out is None else deliver(result, out)
         if isinstance(lhs, _NUMBERS) and isinstance(rhs, _NUMBERS):
             return of_numbers(lhs, rhs)
-        raise TypeError(
-            f"{function_name}: takes arrays and numbers, not {type(lhs).__name__} and {type(rhs).__name__}"
-        )
+        raise TypeError(f"{function_name}: takes arrays and numbers, not {type(lhs).__name__} and {type(rhs).__name__}")
 
     function.__name__ = function.__qualname__ = function_name
     function.__doc__ = f"""{summary}, elementwise.
@@ -226,9 +224,7 @@ ARRAYS: dict[str, Function] = {
 # -------------------------------------------------------------------------------------------- with parameters
 
 
-def clip(
-    data: NDArray, a_min: float, a_max: float, out: NDArray | None = None, name: str | None = None
-) -> NDArray:
+def clip(data: NDArray, a_min: float, a_max: float, out: NDArray | None = None, name: str | None = None) -> NDArray:
     """`data` limited to [a_min, a_max]; the derivative is 1 inside and at both bounds, 0 outside."""
     return deliver(run_elementwise(a.clip, (data, a_min, a_max)), out)
 
@@ -275,8 +271,6 @@ def add_n(*args: NDArray, out: NDArray | None = None, name: str | None = None) -
         if type(arg) is not NDArray:
             raise TypeError(f"add_n: takes NDArrays, not {type(arg).__name__}")
     return deliver(add_all(args), out)
-
-
 
 
 FUNCTIONS: dict[str, Function] = {

@@ -1,5 +1,6 @@
 """Matrix products with MXNet's and with NumPy's rules."""
 
+from collections.abc import Callable
 from typing import Any
 
 from numbagrad.errors import MXNetError
@@ -104,12 +105,13 @@ def matmul(lhs: NDArray, rhs: NDArray) -> NDArray:
     if row:
         a = reshape(a, shape=(1, *a._shape))
     lead = broadcast_shape("matmul", (a._shape[:-2], b._shape[:-2]))
-    a, b = (
-        x if x._shape[:-2] == lead else broadcast_to(x, shape=(*lead, *x._shape[-2:])) for x in (a, b)
-    )
+    a, b = (x if x._shape[:-2] == lead else broadcast_to(x, shape=(*lead, *x._shape[-2:])) for x in (a, b))
     result = ops.batch_dot(a, b, ta=0, tb=0)
     return reshape(result, shape=(*lead, result._shape[-1])) if row else result
 
 
 def _matmul(self: NDArray, other: Any) -> Any:
     return matmul(self, other) if type(other) is NDArray else NotImplemented
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {"batch_dot": batch_dot, "dot": dot, "matmul": matmul}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from numbagrad.array import wrote
 from numbagrad.dispatch import check_writable
 from numbagrad.errors import MXNetError
 from numbagrad.nd.ndarray import NDArray
@@ -42,7 +43,7 @@ def deliver(result: Any, out: Any) -> Any:
     if result._storage is out._storage:
         flat = cast_flat(flat, flat.dtype)
     write_cast(flat, out._flat)
-    out._storage.version += 1
+    wrote(out._storage)
     if recorded:
         out._node = node
         RebindEpoch.value += 1

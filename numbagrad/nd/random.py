@@ -65,9 +65,7 @@ def _sample(
     return deliver(labelled(NDArray(flat, (lead or ()) + drawn), ctx), out)
 
 
-def _number_sample(
-    kernel: Kernel, a: float, b: float, shape: Any, dtype: np.dtype, ctx: Any, out: Any
-) -> NDArray:
+def _number_sample(kernel: Kernel, a: float, b: float, shape: Any, dtype: np.dtype, ctx: Any, out: Any) -> NDArray:
     """Draw by a kernel that takes two numbers."""
     _check_label(ctx)
     drawn = as_shape(shape if shape is not None else (1,) if out is None else out._shape)

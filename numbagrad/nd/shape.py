@@ -92,9 +92,7 @@ def squeeze(
 # ------------------------------------------------------------------------------------------- orders of elements
 
 
-def transpose(
-    data: NDArray, axes: Sequence[int] | int | None = None, out: Out = None, name: Name = None
-) -> NDArray:
+def transpose(data: NDArray, axes: Sequence[int] | int | None = None, out: Out = None, name: Name = None) -> NDArray:
     """A copy with the axes in the order `axes`; None or ``()`` reverses them."""
     ndim = len(data._shape)
     order = tuple(range(ndim - 1, -1, -1)) if axes is None else _ints(axes)
@@ -225,9 +223,7 @@ def tile(data: NDArray, reps: int | Sequence[int], out: Out = None, name: Name =
     return deliver(shaping.reshape(repeated, shape=whole), out)
 
 
-def repeat(
-    data: NDArray, repeats: int, axis: int | None = None, out: Out = None, name: Name = None
-) -> NDArray:
+def repeat(data: NDArray, repeats: int, axis: int | None = None, out: Out = None, name: Name = None) -> NDArray:
     """Each element `repeats` times along `axis`; None: of all elements, flattened."""
     if repeats < 0:
         raise MXNetError(f"repeat: repeats cannot be negative: {repeats}")

@@ -31,9 +31,7 @@ smooth_l1 = elementwise(
     "smooth_l1",
     _smooth_l1,
     2,
-    numpy=lambda x, sigma: np.where(
-        np.abs(x) < 1 / sigma**2, 0.5 * (sigma * x) ** 2, np.abs(x) - 0.5 / sigma**2
-    ),
+    numpy=lambda x, sigma: np.where(np.abs(x) < 1 / sigma**2, 0.5 * (sigma * x) ** 2, np.abs(x) - 0.5 / sigma**2),
     domain=((-0.4, 0.4), (0.9, 1.1)),
     result="float",
 )

@@ -23,7 +23,7 @@ def stream() -> np.ndarray:
 
 def seed(value: int) -> None:
     """Start the stream anew from `value`, any integer."""
-    door.host(lambda: rng.reseed(STATE, value))
+    door.host(lambda: rng.reseed(STATE, value), before=True)
 
 
 def draw(kernel: Kernel, size: int, dtype: np.dtype, *scalars: float) -> np.ndarray:
