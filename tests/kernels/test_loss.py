@@ -16,8 +16,7 @@ def ce(x, label, weight=1.0):
     return loss, p
 
 
-@pytest.mark.parametrize("dtype", [F, D])
-@pytest.mark.parametrize("label_dtype", [np.int32, np.int64, np.float32, np.uint8])
+@pytest.mark.parametrize(("dtype", "label_dtype"), [(F, np.int64), (F, F), (F, np.uint8), (D, np.int64)])
 def test_softmax_ce_equals_log_softmax_and_pick(dtype, label_dtype):
     rng = np.random.default_rng(0)
     eps = np.finfo(dtype).eps
