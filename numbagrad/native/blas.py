@@ -5,9 +5,14 @@ table that importing this module fills. Everything is row-major on flat arrays; 
 passed as a slice.
 """
 
+import importlib.util
+import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
+import scipy
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -21,10 +26,31 @@ _SYMBOLS = {
     for routine in ("gemm", "gemv")
     for dtype, letter in ((types.float32, "s"), (types.float64, "d"))
 }
-for (_routine, _), _symbol in _SYMBOLS.items():
-    llvm.add_symbol(
-        _symbol, get_cython_function_address("scipy.linalg.cython_blas", _symbol.removeprefix("numbagrad_"))
-    )
+
+
+def _add_symbols() -> None:
+    """Enter SciPy's routines into LLVM's table of symbols.
+
+    ``import scipy.linalg`` takes longer than all of our own import, so its extension module is loaded by itself. That
+    module enters itself into `sys.modules`; it is taken out again, for a later ``import scipy.linalg.cython_blas``
+    to find the same module in the common way.
+    """
+    name = "scipy.linalg.cython_blas"
+    alone = name not in sys.modules
+    if alone:
+        try:
+            spec = PathFinder.find_spec(name, [str(Path(path) / "linalg") for path in scipy.__path__])
+            if spec is not None and spec.loader is not None:
+                spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        except Exception:  # a layout of SciPy's that we do not know: what follows imports it in the common way
+            sys.modules.pop(name, None)
+    for symbol in _SYMBOLS.values():
+        llvm.add_symbol(symbol, get_cython_function_address(name, symbol.removeprefix("numbagrad_")))
+    if alone and "scipy.linalg" not in sys.modules:
+        sys.modules.pop(name, None)
+
+
+_add_symbols()
 
 LONGEST = 2**31 - 1
 """BLAS counts in int32: whoever calls :func:`gemm` or :func:`gemv` has checked that no size is larger."""

@@ -7,10 +7,10 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from numbagrad.native import scalar as s
 from numbagrad.native.expr import Expr, node
+from numbagrad.ops import special
 from numbagrad.ops.registry import elementwise
 
 SELU_ALPHA = 1.6732632423543772848170429916717

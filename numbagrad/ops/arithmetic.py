@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from numbagrad.native import scalar as s
 from numbagrad.native.expr import node
+from numbagrad.ops import special
 from numbagrad.ops.registry import Elementwise, elementwise
 
 _POSITIVE = (0.2, 3.0)
