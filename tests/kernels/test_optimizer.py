@@ -25,28 +25,30 @@ def clipped(values, clip):
 def test_sgd_all_parameters_in_one_call(dtype):
     rng = np.random.default_rng(0)
     w, g, m = draw(rng, dtype), draw(rng, dtype), draw(rng, dtype)
-    rows = np.array(
-        [[0.1, 0.01, 0.5, 0.2, 0.9, 1], [0.2, 0, 1, 0, 0, 1], [0.1, 0, 1, 0, 0, 1], [0.3, 0.1, 2, -1, 0.5, 1]]
-    )
+    rows = np.array([[0.1, 0.01, 0.2, 0.9, 0], [0.2, 0, 0, 0, 4], [0.1, 0, 0, 0, 0], [0.3, 0.1, -1, 0.5, 7]])
+    rescale = 0.5
     has_momentum = [1, 0, 0, 1]
     expected, twins = [], [[array.copy() for array in group] for group in (w, m)]
     for i in range(4):
-        lr, wd, rescale, clip, momentum, _ = rows[i]
+        lr, wd, clip, momentum, _ = rows[i]
         step = lr * (clipped(rescale * g[i].astype(D), clip) + wd * w[i].astype(D))
         state = momentum * m[i].astype(D) - step if has_momentum[i] else -step
         expected.append((w[i].astype(D) + state, state if has_momentum[i] else m[i].copy()))
     table = addresses(m) * np.array(has_momentum)
     kernel = {F: optimizer.sgd_float32, D: optimizer.sgd_float64}[dtype]
-    launch(kernel, addresses(w), addresses(g), table, np.array(SIZES), rows.ravel(), 4)
+    hyper = rows.ravel().copy()
+    launch(kernel, addresses(w), addresses(g), table, np.array(SIZES), hyper, 4, rescale)
     for i in range(4):
         np.testing.assert_allclose(w[i], expected[i][0], rtol=0, atol=8 * np.finfo(dtype).eps)
         np.testing.assert_allclose(m[i], expected[i][1], rtol=0, atol=8 * np.finfo(dtype).eps)
         if has_momentum[i]:
-            launch(optimizer.sgd_momentum_array, twins[0][i], g[i], twins[1][i], rows[i])
+            launch(optimizer.sgd_momentum_array, twins[0][i], g[i], twins[1][i], rows[i], rescale)
         else:
-            launch(optimizer.sgd_array, twins[0][i], g[i], rows[i])
+            launch(optimizer.sgd_array, twins[0][i], g[i], rows[i], rescale)
         assert (w[i] == twins[0][i]).all()
         assert (m[i] == twins[1][i]).all()
+    assert (hyper == rows.ravel()).all()
+    assert (rows[:, 4] == [1, 5, 1, 8]).all()  # the step counts, and nothing else, have moved
 
 
 @pytest.mark.parametrize("dtype", [F, D])
@@ -56,15 +58,16 @@ def test_adam_three_steps(dtype):
     m, v = [np.zeros_like(array) for array in w], [np.zeros_like(array) for array in w]
     reference = [[array.astype(D) for array in group] for group in (w, m, v)]
     twins = [[array.copy() for array in group] for group in (w, m, v)]
-    rows = np.array([[0.1, 0.01, 0.5, 0.2, 0.9, 0.999, 1e-8, 0], [0.01, 0, 1, 0, 0.8, 0.99, 1e-3, 0]] * 2)
+    rows = np.array([[0.1, 0.01, 0.2, 0.9, 0.999, 1e-8, 0], [0.01, 0, 0, 0.8, 0.99, 1e-3, 0]] * 2)
+    hyper = rows.ravel().copy()
+    rescale = 0.5
     kernel = {F: optimizer.adam_float32, D: optimizer.adam_float64}[dtype]
     tables = [addresses(group) for group in (w, g, m, v)]
     for t in (1, 2, 3):
-        rows[:, 7] = t  # a buffer: no new argument
-        launch(kernel, *tables, np.array(SIZES), rows.ravel(), 4)
+        launch(kernel, *tables, np.array(SIZES), hyper, 4, rescale)
         for i in range(4):
-            launch(optimizer.adam_array, twins[0][i], g[i], twins[1][i], twins[2][i], rows[i])
-            lr, wd, rescale, clip, beta1, beta2, epsilon, _ = rows[i]
+            launch(optimizer.adam_array, twins[0][i], g[i], twins[1][i], twins[2][i], rows[i], rescale)
+            lr, wd, clip, beta1, beta2, epsilon, _ = rows[i]
             weight, mean, square = (group[i] for group in reference)
             gradient = clipped(rescale * g[i].astype(D) + wd * weight, clip)
             mean[:] = beta1 * mean + (1 - beta1) * gradient
@@ -75,9 +78,10 @@ def test_adam_three_steps(dtype):
         np.testing.assert_allclose(w[i], reference[0][i], rtol=0, atol=40 * np.finfo(dtype).eps)
         for group, twin in zip((w, m, v), twins, strict=True):
             assert (group[i] == twin[i]).all()
+    assert (hyper.reshape(4, 7)[:, 6] == 3).all()
 
 
 def test_nan_and_infinite_gradients_under_clipping():
     w, g = np.zeros(4, F), np.array([np.nan, np.inf, -np.inf, 0.5], F)
-    launch(optimizer.sgd_array, w, g, np.array([1, 0, 1, 2, 0, 1.0]))
+    launch(optimizer.sgd_array, w, g, np.array([1, 0, 2, 0, 0.0]), 1.0)
     np.testing.assert_array_equal(w, [np.nan, -2, 2, -0.5])
