@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from numbagrad.array import wrote
 from numbagrad.dispatch import check_writable
 from numbagrad.errors import InPlaceError
 from numbagrad.kernels import strided
@@ -68,7 +69,7 @@ def getitem(x: NDArray, key: Any) -> NDArray:
             return _gather(x, parts)
         region = region_of(parts, shape)
     if region.contiguous:
-        return _view(x, region.offset, region.count, region.shape)
+        return _view(x, region.offset, region.size, region.shape)
     return strided_slice(x, offset=region.offset, shape=region.shape, strides=region.strides)
 
 
@@ -84,9 +85,9 @@ def _gather(x: NDArray, parts: list[Any]) -> NDArray:
     """Read an advanced key: the basic parts first, then one take over the axes of the index arrays."""
     key = take_apart(parts, x._shape)
     if any(part is None or type(part) is int or part != ALL for part in key.basic):
-        offset, shape, strides, count, contiguous = region_of(key.basic, x._shape)
+        offset, shape, strides, size, contiguous = region_of(key.basic, x._shape)
         if contiguous:
-            x = _view(x, offset, count, shape)
+            x = _view(x, offset, size, shape)
         else:
             x = strided_slice(x, offset=offset, shape=shape, strides=strides)
     rest = [axis for axis in range(len(x._shape)) if axis not in key.kept]
@@ -131,7 +132,7 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
             return
         region = region_of(parts, shape)
     if region.contiguous:
-        _write_run(x, region.offset, region.count, region.shape, value)
+        _write_run(x, region.offset, region.size, region.shape, value)
     else:
         _write_strided(x, region, value)
 
@@ -222,7 +223,7 @@ def _write_run(x: NDArray, start: int, count: int, shape: Shape, value: Any) -> 
     else:
         values = _values(x, value, shape)
         launch(strided.copy, raw(values), raw(flat), count)
-    x._storage.version += 1
+    wrote(x._storage)
 
 
 def _write_strided(x: NDArray, region: Region, value: Any) -> None:
@@ -233,7 +234,7 @@ def _write_strided(x: NDArray, region: Region, value: Any) -> None:
     else:
         values = _values(x, value, region.shape)
         launch(strided.scatter, raw(values), raw(x._flat), view.meta, view.ndim, view.count)
-    x._storage.version += 1
+    wrote(x._storage)
 
 
 def _scatter(x: NDArray, parts: list[Any], value: Any) -> None:
@@ -245,7 +246,7 @@ def _scatter(x: NDArray, parts: list[Any], value: Any) -> None:
             # No positions, so that a captured step can do it.
             chosen = where(mask.detach(), _number(value, x._flat.dtype), x.detach())
             write_cast(chosen._flat, x._flat)
-            x._storage.version += 1
+            wrote(x._storage)
             return
     key = take_apart(parts, x._shape)
     shape, steps = x._shape, strided.contiguous_strides(x._shape)
@@ -272,7 +273,7 @@ def _scatter(x: NDArray, parts: list[Any], value: Any) -> None:
     adjacent = key.kept == list(range(key.place, key.place + len(key.kept)))
     if index._storage is x._storage:
         index = index.copy()
-    if region.count == x._flat.size and region.contiguous and adjacent:
+    if region.size == x._flat.size and region.contiguous and adjacent:
         outer, inner = size_of(region.shape[: key.place]), size_of(region.shape[key.kept[-1] + 1 :])
         target = index._flat if index._flat.dtype == np.int64 else cast_flat(index._flat, np.dtype("int64"))
         launch(assign, raw(values), target, raw(x._flat), outer, n, inner, target.size, RAISE)
@@ -289,4 +290,4 @@ def _scatter(x: NDArray, parts: list[Any], value: Any) -> None:
         index = reshape(index, shape=index_shape + (1,) * (len(rest) - key.place))
         target = add(index, index_array(base))._flat
         launch(assign, raw(values), target, raw(x._flat), 1, x._flat.size, 1, target.size, RAISE)
-    x._storage.version += 1
+    wrote(x._storage)

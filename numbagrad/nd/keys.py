@@ -23,7 +23,7 @@ class Region(NamedTuple):
     offset: int
     shape: Shape
     strides: tuple[int, ...]
-    count: int
+    size: int
     contiguous: bool
 
 
@@ -90,7 +90,7 @@ def parts_of(key: Any, ndim: int) -> list[Any]:
     at = [i for i, part in enumerate(parts) if part is Ellipsis]
     if len(at) > 1:
         raise IndexError("a key can have one ellipsis (...) only")
-    rest = [ALL] * (ndim - taken)
+    rest: list[Any] = [ALL] * (ndim - taken)
     if at:
         parts[at[0] : at[0] + 1] = rest or [Ellipsis]  # even an empty one keeps index arrays apart
     else:
@@ -123,9 +123,9 @@ def region_of(parts: Iterable[Any], shape: Shape) -> Region:
         axis += 1
     if not lengths:
         lengths, strides = [1], [1]
-    count = size_of(tuple(lengths))
+    size = size_of(tuple(lengths))
     contiguous = is_contiguous(tuple(lengths), tuple(strides))
-    return Region(offset if count else 0, tuple(lengths), tuple(strides), count, contiguous)
+    return Region(offset if size else 0, tuple(lengths), tuple(strides), size, contiguous)
 
 
 @lru_cache(maxsize=1024)
