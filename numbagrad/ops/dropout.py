@@ -24,9 +24,13 @@ def _mask() -> np.ndarray:
     return (np.arange(6) % 3 != 1).astype(np.uint8).reshape(2, 3)
 
 
+def _apply_vjp(context: Context, g: Any) -> Any:
+    return dropout_apply(g, context.x(1), p=context.params["p"]), None
+
+
 @composed(
     "dropout_apply",
-    lambda context, g: (dropout_apply(g, context.x(1), p=context.params["p"]), None),
+    _apply_vjp,
     saves="x1",
     samples=lambda: [Sample((_x(2, 3), _mask()), {"p": 0.2}, lambda x, mask: np.where(mask, x / 0.8, 0))],
 )
