@@ -87,6 +87,8 @@ def _extreme_kernels(name: str, word: str, pick: Any, beats: Any) -> tuple[Kerne
             for o in range(outer):
                 out[o] = run_extreme(x, o * n, n)
             return 0
+        if inner == 0:
+            return 0
         fold = _FOLD // inner if inner <= _FOLD // 2 else 1
         if n < 4 * fold:
             fold = 1

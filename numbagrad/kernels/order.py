@@ -131,9 +131,7 @@ def _radix(keys: Any, order: Any, other_keys: Any, other_order: Any, counts: Any
 
 
 @njit
-def _sort_line(
-    x: Any, start: int, step: int, descending: int, values: Any, keys: Any, order: Any, counts: Any
-) -> int:
+def _sort_line(x: Any, start: int, step: int, descending: int, values: Any, keys: Any, order: Any, counts: Any) -> int:
     """Sort one line; `keys` and `order` hold two halves, and the answer is where in `order` the result begins."""
     n = values.size
     _load_keys(x, start, step, values, keys[:n], descending)

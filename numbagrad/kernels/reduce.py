@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-
 from numbagrad.kernels.kernel import Kernel, kernel
 from numbagrad.native.compiler import REASSOCIATE, njit
 
@@ -65,24 +64,6 @@ def _sum_kernel(name: str, doc: str, term: Any, *, into: bool = False, mean: boo
             total += term(x[first + i], zero)
         return total
 
-    @njit
-    def add_rows(x: Any, start: int, pitch: int, rows: int, sums: Any, width: int) -> None:
-        """Add `rows` rows, `pitch` elements apart, to the first `width` of `sums`."""
-        zero = x.dtype.type(0) + _KEEP
-        step = _U(pitch)
-        groups = rows // 4
-        for group in range(groups):
-            a = _U(start + group * 4 * pitch)
-            b = a + step
-            c = b + step
-            d = c + step
-            for i in range(_U(width)):
-                sums[i] += (term(x[a + i], zero) + term(x[b + i], zero)) + (term(x[c + i], zero) + term(x[d + i], zero))
-        for row in range(rows - groups * 4):
-            a = _U(start + (groups * 4 + row) * pitch)
-            for i in range(_U(width)):
-                sums[i] += term(x[a + i], zero)
-
     def reduce(x: Any, out: Any, outer: int, n: int, inner: int) -> int:
         zero = x.dtype.type(0) + _KEEP
         if inner == 1:
@@ -96,47 +77,65 @@ def _sum_kernel(name: str, doc: str, term: Any, *, into: bool = False, mean: boo
                 else:
                     out[o] = value
             return 0
-        # Rows are added straight into `out`, or by way of a partial sum in the dtype and a total in float64.
+        if inner == 0:
+            return 0
+        # Rows are added straight into `out`, or by way of a partial sum in the dtype and a total in float64. Which
+        # of the two is said by lengths of loops, and all is one function: LLVM would compile copies of it otherwise.
         fold = _FOLD // inner if inner <= _FOLD // 2 else 1
         if n < 4 * fold:
             fold = 1
         lines = n // fold
         line = fold * inner
         direct = fold == 1 and n <= _ROWS
-        strip = line if direct else _STRIP
-        chunk = n if direct else _BLOCK
-        partial = np.empty(0 if direct else min(line, strip), out.dtype)
-        totals = np.full(partial.size, zero + _WIDEN)
+        strip = max(line if direct else min(line, _STRIP), 1)
+        chunk = max(n, 1) if direct else _BLOCK
+        held = 0 if direct else strip
+        totals = np.full(held, zero + _WIDEN)
+        sums = out if direct else np.empty(held, out.dtype)
+        hop = inner if direct else 0
+        step = _U(line)
         for o in range(outer):
             base = o * n * inner
             for left in range(0, line, strip):
-                width = min(strip, line - left)
-                sums = out[o * inner : (o + 1) * inner] if direct else partial[:width]
-                for i in range(totals.size):
+                width = _U(min(strip, line - left))
+                kept = min(_U(held), width)
+                first = _U(o * hop)
+                for i in range(kept):
                     totals[i] = 0
-                for top in range(0, max(lines, 1), max(chunk, 1)):
-                    if not (direct and into):
+                for top in range(0, max(lines, 1), chunk):
+                    rows = min(chunk, lines - top)
+                    start = base + top * line + left
+                    for i in range(kept if into else width):
+                        sums[first + i] = 0
+                    for group in range(rows // 4):
+                        a = _U(start + group * 4 * line)
+                        b = a + step
+                        c = b + step
+                        d = c + step
                         for i in range(width):
-                            sums[i] = 0
-                    add_rows(x, base + top * line + left, line, min(chunk, lines - top), sums, width)
-                    for i in range(totals.size if not direct else 0):
+                            sums[first + i] += (term(x[a + i], zero) + term(x[b + i], zero)) + (
+                                term(x[c + i], zero) + term(x[d + i], zero)
+                            )
+                    for row in range(rows % 4):
+                        a = _U(start + (rows - 1 - row) * line)
+                        for i in range(width):
+                            sums[first + i] += term(x[a + i], zero)
+                    for i in range(kept):
                         totals[i] += sums[i]
-                if direct:
-                    for i in range(width if mean else 0):
-                        sums[i] /= n
-                    continue
-                for i in range(inner if fold > 1 else width):
+                for i in range(min(_U(inner), kept)):
                     total = totals[i]
-                    if fold > 1:
-                        for copy in range(1, fold):
-                            total += totals[copy * inner + i]
-                        for row in range(lines * fold, n):
-                            total += term(x[base + row * inner + i], zero)
+                    for copy in range(1, fold):
+                        total += totals[_U(copy * inner) + i]
+                    for row in range(lines * fold, n):
+                        total += term(x[_U(base + row * inner) + i], zero)
                     value = total / n if mean else total
                     if into:
-                        out[o * inner + left + i] += value
+                        out[_U(o * inner + left) + i] += value
                     else:
-                        out[o * inner + left + i] = value
+                        out[_U(o * inner + left) + i] = value
+        if mean:
+            for i in range(_U(outer * inner if direct else 0)):
+                out[i] /= n
         return 0
 
     reduce.__name__ = reduce.__qualname__ = name

@@ -24,7 +24,7 @@ class Layout(NamedTuple):
 
     meta: np.ndarray[Any, Any]
     ndim: int
-    count: int
+    count: int  # type: ignore[assignment]  # nobody counts values in a layout
 
 
 def collapse(shape: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:

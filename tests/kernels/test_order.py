@@ -13,8 +13,6 @@ def sample(shape, dtype):
     rng = np.random.default_rng(shape[1])
     if dtype == "bool":
         return rng.random(shape) < 0.5
-    if dtype == "uint8":
-        return rng.integers(0, 256, shape).astype(dtype)
     if dtype == "int64":
         x = rng.integers(-(2**62), 2**62, shape)
         x[rng.random(shape) < 0.2] = rng.choice([-(2**63), 2**63 - 1, 0, -1])
@@ -31,7 +29,7 @@ def descending_order(x):
     return np.argsort(np.where(x == x, -ranks, ranks.size + 1), 1, kind="stable")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "int64", "bool"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
 def test_stable_order(dtype):
     for shape in SHAPES:
         x = sample(shape, dtype)
@@ -40,7 +38,7 @@ def test_stable_order(dtype):
             launch(order.argsort, x.ravel(), places, *shape, descending)
             expected = descending_order(x) if descending else np.argsort(x, 1, kind="stable")
             np.testing.assert_array_equal(places.reshape(shape), expected)
-            if dtype in ("float32", "uint8"):
+            if dtype in ("float32", "bool"):
                 out = np.empty_like(x)
                 launch(order.sort, x.ravel(), out.reshape(-1), *shape, descending)
                 np.testing.assert_array_equal(out, np.take_along_axis(x, expected, 1))
