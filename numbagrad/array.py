@@ -9,10 +9,11 @@ if TYPE_CHECKING:
 
 
 class Storage:
-    """The memory that arrays share, and how often it was written.
+    """The memory that arrays share, and when it was last written.
 
-    ``pinned`` is set once a recorded call keeps the storage for its VJP; gradients are then not written straight into
-    it.
+    ``version`` is the serial number of the last write in this process, so that a recorded call needs to keep one number, not
+    one for each array that it saves. ``pinned`` is set on a gradient buffer that a program got hold of: it may be an input
+    of the graph, so gradients are not written straight into it.
     """
 
     __slots__ = ("array", "pinned", "version")
@@ -23,15 +24,21 @@ class Storage:
         self.pinned = False
 
 
-watch: list[Storage] | None = None
-"""While a capture runs: the storages that are written."""
+serial = 0
+"""The number of writes in place so far."""
+
+watch: list[tuple[Storage, int]] | None = None
+"""While a capture runs: the storages that are written, and their versions before."""
 
 
-def wrote(storage: Storage) -> None:
-    """Note that the elements of `storage` were written."""
-    storage.version += 1
-    if watch is not None:
-        watch.append(storage)
+def wrote(*storages: Storage) -> None:
+    """Note that the elements of `storages` were written."""
+    global serial
+    serial += 1
+    for storage in storages:
+        if watch is not None:
+            watch.append((storage, storage.version))
+        storage.version = serial
 
 
 class Array:

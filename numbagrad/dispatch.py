@@ -12,9 +12,9 @@ from numbagrad.ops import registry
 from numbagrad.ops.layout import layout, size_of
 from numbagrad.ops.casting import cast, write_cast
 from numbagrad.ops.dtypes import FLOAT32, floating, promote
-from numbagrad.ops.registry import Composed, Elementwise, Fused, Loop
+from numbagrad.ops.registry import Composed, Elementwise, Loop
 from numbagrad.ops.broadcasting import broadcast_to
-from numbagrad.tape import Node, Saved, place, save, state
+from numbagrad.tape import Node, place, state
 
 _FLOAT16 = np.dtype("float16")
 _NUMBERS = (int, float, np.generic)
@@ -107,18 +107,13 @@ def _record(
     vjp = loop.vjps.get(wanted)
     if vjp is None:
         vjp = loop.vjp(wanted)
-    saved: list[Saved] = []
-    for i in vjp.derivative.takes:
-        arg = result if i == len(args) else args[i]
-        if type(arg) is tape.new:
-            storage = arg._storage
-            storage.pinned = True
-            saved.append((storage, storage.version, arg._flat))
-        else:
-            saved.append((None, 0, arg))
+    derivative = vjp.derivative
+    out = ((result._storage, result._flat, result._shape),) if derivative.takes_output else ()
     if len(sizes) == 2 and not vjp.two:
         sizes = (sizes[0] * sizes[1],)
-    result._node = Node(loop.op, parents, saved, shapes, (vjp, sizes))
+    result._node = Node(
+        loop.op, parents, [args[i] for i in derivative.takes], out, shapes, (vjp, sizes), None
+    )
 
 
 def run(op: Composed, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -136,52 +131,68 @@ def run(op: Composed, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if "keyword argument" in str(error) or "positional argument" in str(error):
             raise TypeError(f"{op.name}: {error}") from None
         raise
-    first = arrays[0] if arrays else None
-    context = first._context if first is not None else None
-    aux = None
-    if op.multi:
-        results = [new(flat, shape) for flat, shape in output]
-    else:
-        if len(output) == 3:
-            flat, shape, aux = output
-        else:
-            flat, shape = output
-        results = [new(flat, shape, first._storage) if op.view and first is not None else new(flat, shape)]
-    if context is not None:
+    if not op.multi:
+        return finish(op, arrays, params, *output)
+    results = [new(flat, shape) for flat, shape in output]
+    if arrays and arrays[0]._context is not None:
         for result in results:
-            result._context = context
-    if state.recording and arrays:
-        parents = tuple([None if array is None else place(array) for array in arrays])
-        for parent in parents:
-            if parent is not None:
-                _record_general(op, arrays, params, parents, results, aux)
-                break
-    return results if op.multi else results[0]
-
-
-def _record_general(
-    op: Composed,
-    arrays: tuple[Any, ...],
-    params: dict[str, Any],
-    parents: tuple[Any, ...],
-    results: list[Any],
-    aux: Any,
-) -> None:
-    keep = range(len(arrays)) if isinstance(op, Fused) else op.saves_x
-    saved: list[Saved | None] = [
-        save(array) if array is not None and i in keep else None for i, array in enumerate(arrays)
-    ]
-    saved += [save(result) if i in op.saves_y else None for i, result in enumerate(results)]
-    shapes = [None if array is None else array._shape for array in arrays]
-    shapes += [result._shape for result in results]
-    node = Node(op, parents, saved, shapes, params)
-    node.aux = aux
-    if op.multi:
+            result._context = arrays[0]._context
+    parents = _parents(arrays) if state.recording else None
+    if parents is not None:
+        kept, out, shapes = _kept(op, arrays, results)
+        node = Node(op, parents, kept, out, shapes, params, None)
         node.outputs = [(result._shape, result._flat.dtype) for result in results]
         for i, result in enumerate(results):
             result._node = tape.Projection(node, i)
+    return results
+
+
+def finish(
+    op: Composed, arrays: tuple[Any, ...], params: dict[str, Any], flat: Any, shape: tuple[int, ...], aux: Any = None
+) -> Any:
+    """Make the array of a call with one output, and record the call."""
+    if op.view:
+        result = tape.new(flat, shape, arrays[0]._storage)
     else:
-        results[0]._node = node
+        result = tape.new(flat, shape)
+    if arrays:
+        context = arrays[0]._context
+        if context is not None:
+            result._context = context
+        if state.recording:
+            parents = _parents(arrays)
+            if parents is not None:
+                if op.kind == "fused":
+                    out = ((result._storage, flat, shape),) if op.saves_y else ()
+                    result._node = Node(op, parents, arrays, out, None, params, aux)
+                else:
+                    result._node = Node(op, parents, *_kept(op, arrays, (result,)), params, aux)
+    return result
+
+
+def _parents(arrays: tuple[Any, ...]) -> list[Any] | None:
+    """The places of `arrays` on the tape; None where none is."""
+    parents = []
+    found = False
+    for array in arrays:
+        if array is None:
+            parents.append(None)
+            continue
+        node = array._node
+        if node is not None:
+            if node.parents is None:  # its graph was freed
+                array._node = node = None
+            else:
+                found = True
+        parents.append(node)
+    return parents if found else None
+
+
+def _kept(op: Composed, arrays: tuple[Any, ...], results: Any) -> tuple[Any, Any, Any]:
+    """The inputs and outputs that the rule of a composed op reads, and the shapes of all inputs."""
+    kept = [array if i in op.saves_x else None for i, array in enumerate(arrays)]
+    out = [(r._storage, r._flat, r._shape) if i in op.saves_y else None for i, r in enumerate(results)]
+    return kept, out, [None if array is None else array._shape for array in arrays]
 
 
 def _run_half(op: Composed, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -251,4 +262,5 @@ def update(op: Elementwise, array: Any, other: Any, sign: str) -> Any:
 
 
 registry.executor = run
+registry.finish = finish
 registry.elementwise_executor = run_elementwise

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from numbagrad.array import wrote
 from numbagrad.kernels import random as draws
 from numbagrad.kernels.strided import fill
 from numbagrad.launch import launch
@@ -59,7 +60,7 @@ def _set(array: NDArray, value: Any) -> None:
         if values.size != flat.size:
             raise ValueError(f"cannot initialise an array of shape {array._shape} from {values.size} values")
         write_cast(values, flat)
-    array._storage.version += 1
+    wrote(array._storage)
 
 
 def _draw(array: NDArray, kernel: Any, *scalars: float) -> None:
@@ -67,7 +68,7 @@ def _draw(array: NDArray, kernel: Any, *scalars: float) -> None:
     flat = array._flat
     dtype = flat.dtype if flat.dtype.kind == "f" else np.dtype("float32")
     write_cast(draw(kernel, flat.size, dtype, *scalars), flat)
-    array._storage.version += 1
+    wrote(array._storage)
 
 
 def _uniform(array: NDArray, scale: float) -> None:

@@ -1,17 +1,18 @@
 """The tape: what was recorded.
 
 Nodes carry increasing ids and point to their parents only, so there are no cycles, an unused graph is freed by
-reference counting, and going through the ids downwards is a topological order. A node keeps storages, never arrays.
+reference counting, and going through the ids downwards is a topological order.
 """
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from numbagrad.array import Array, Storage
+from numbagrad import array as memory
+from numbagrad.array import Array
 
 
 class _State(threading.local):
@@ -53,65 +54,68 @@ class Leaf:
         self.flag = np.zeros(1, np.int8)
 
 
-Saved = tuple[Storage | None, int, Any]
-"""A storage, its version when it was saved, and the flat array; or (None, 0, a number)."""
-
-
-def save(array: Any) -> Saved:
-    """Keep `array` for a VJP."""
-    storage = array._storage
-    storage.pinned = True
-    return storage, storage.version, array._flat
-
-
 class Node:
     """One recorded call.
 
-    ``parents`` holds a Node, a Leaf or None an input, and None altogether once the node is freed. What ``saved`` and
-    ``params`` hold is for the op's VJP to say.
+    ``parents`` holds a Node, a Leaf or None an input, and None altogether once the node is freed. ``arrays`` holds the inputs
+    that the VJP reads (of an elementwise op only those, else one an input, None for the others), ``out`` the memory
+    ``(storage, flat, shape)`` of the outputs that it reads: not the arrays themselves, which point here. ``stamp`` is the
+    serial number of the last write before the call; what was written later must not be read.
     """
 
-    __slots__ = ("__weakref__", "aux", "id", "op", "outputs", "params", "parents", "saved", "shapes")
+    __slots__ = (
+        "__weakref__",
+        "arrays",
+        "aux",
+        "id",
+        "op",
+        "out",
+        "outputs",
+        "params",
+        "parents",
+        "shapes",
+        "stamp",
+    )
 
-    def __init__(
-        self, op: Any, parents: tuple[Any, ...], saved: Sequence[Saved | None], shapes: Any, params: Any
-    ) -> None:
+    def __init__(self, op: Any, parents: Any, arrays: Any, out: Any, shapes: Any, params: Any, aux: Any) -> None:
         self.id = next_id()
         self.op = op
-        self.parents: tuple[Any, ...] | None = parents
-        self.saved: Sequence[Saved | None] | None = saved
+        self.parents: Any = parents
+        self.arrays: Any = arrays
+        self.out: Any = out
         self.shapes = shapes
         self.params = params
+        self.aux = aux
+        self.stamp = memory.serial
 
     # The Context that VJP rules see.
 
     def x(self, i: int) -> Any:
         """The i-th input, with its place on the tape."""
-        assert self.saved is not None and self.parents is not None
-        storage, _, flat = self.saved[i]  # type: ignore[misc]
-        if storage is None:
-            return flat
-        array = new(flat, self.shapes[i], storage)
-        array._node = self.parents[i]
+        array = self.arrays[i]
+        if array._node is not self.parents[i]:
+            array = new(array._flat, array._shape, array._storage)
+            array._node = self.parents[i]
         return array
 
     def y(self, i: int = 0) -> Any:
         """The i-th output, with its place on the tape."""
-        assert self.saved is not None and self.parents is not None
-        k = len(self.parents) + i
-        storage, _, flat = self.saved[k]  # type: ignore[misc]
-        array = new(flat, self.shapes[k], storage)
+        storage, flat, shape = self.out[i]
+        array = new(flat, shape, storage)
         array._node = Projection(self, i) if self.op.multi else self
         return array
 
     def shape(self, i: int) -> tuple[int, ...]:
-        """The shape of the i-th input (outputs follow the inputs)."""
-        return self.shapes[i]
+        """The shape of the i-th input."""
+        return self.arrays[i]._shape if self.shapes is None else self.shapes[i]
 
     def wants(self, i: int) -> bool:
         """Whether the i-th input is on the tape."""
-        assert self.parents is not None
         return self.parents[i] is not None
+
+    def free(self) -> None:
+        """Let go of everything below."""
+        self.parents = self.arrays = self.out = self.aux = None
 
 
 class ProjectionOp:
@@ -125,15 +129,21 @@ class ProjectionOp:
 class Projection:
     """One output of a call that has several: a node of its own, so that every array has one node."""
 
-    __slots__ = ("__weakref__", "aux", "id", "index", "parents", "saved")
+    __slots__ = ("__weakref__", "id", "index", "parents", "stamp")
 
     op = ProjectionOp
+    arrays = ()
+    out = ()
 
     def __init__(self, node: Node, index: int) -> None:
         self.id = next_id()
         self.parents: tuple[Any, ...] | None = (node,)
         self.index = index
-        self.saved: Any = ()
+        self.stamp = memory.serial
+
+    def free(self) -> None:
+        """Let go of the call."""
+        self.parents = None
 
 
 def place(array: Any) -> Any:

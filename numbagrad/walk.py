@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numbagrad import array as memory
 from numbagrad import launch as door
 from numbagrad import tape
 from numbagrad.array import wrote
@@ -19,7 +20,7 @@ from numbagrad.ops.dtypes import floating
 from numbagrad.ops.registry import WRITTEN, Composed, Fused
 from numbagrad.ops.shaping import identity
 from numbagrad.ops.broadcasting import sum_to
-from numbagrad.tape import Leaf, Node, Projection, Saved
+from numbagrad.tape import Leaf, Node, Projection
 
 _by_id = attrgetter("id")
 
@@ -34,6 +35,7 @@ def _collect(heads: Iterable[Any]) -> tuple[list[Any], list[Leaf], bool]:
     leaves: list[Leaf] = []
     fails = False
     stack = list(heads)
+    serial = memory.serial
     while stack:
         node = stack.pop()
         if node in seen:
@@ -48,11 +50,8 @@ def _collect(heads: Iterable[Any]) -> tuple[list[Any], list[Leaf], bool]:
                 f"backward: part of the graph was freed by an earlier backward (at {node.op.name}); "
                 "pass retain_graph=True to the earlier one to go through it again: no inputs require gradients"
             )
-        for entry in node.saved:
-            if entry is not None:
-                storage = entry[0]
-                if storage is not None and storage.version != entry[1]:
-                    _refuse_changed(node, entry)
+        if node.stamp != serial:
+            _check_unchanged(node)
         if node.op.may_fail:
             fails = True
         nodes.append(node)
@@ -64,13 +63,16 @@ def _collect(heads: Iterable[Any]) -> tuple[list[Any], list[Leaf], bool]:
     return nodes, leaves, fails
 
 
-def _refuse_changed(node: Any, entry: Saved) -> None:
-    flat = entry[2]
-    raise MXNetError(
-        f"backward: {node.op.name} needs an array of {flat.size} {flat.dtype} elements that was written "
-        f"in place after it was recorded (version {entry[1]}, now {entry[0].version}); "  # type: ignore[union-attr]
-        "write to a copy, or write after backward"
-    )
+def _check_unchanged(node: Any) -> None:
+    """Refuse to go on where memory that `node` reads was written after the call was recorded."""
+    stamp = node.stamp
+    saved = [(a._storage, a._flat, a._shape) for a in node.arrays if hasattr(a, "_storage")]
+    for storage, flat, shape in [*saved, *[entry for entry in node.out if entry is not None]]:
+        if storage.version > stamp:
+            raise MXNetError(
+                f"backward: {node.op.name} needs an array of shape {shape} and dtype {flat.dtype} that was written in place "
+                "after it was recorded; write to a copy, or write after backward"
+            )
 
 
 class Walk:
@@ -116,6 +118,7 @@ class Walk:
             keep = set(targets)
             live = self._live(nodes, set(targets))
         grads = self.grads
+        new = tape.new
         for node, gradient in heads:
             self.give(node, gradient)
         for node in nodes:
@@ -137,7 +140,10 @@ class Walk:
                 if kind == "elementwise":
                     results = self._elementwise(node, gradient)
                 elif kind == "fused" and not self.create_graph:
-                    results = self._fused(node, op, gradient)
+                    if op.multi:
+                        results = op.vjp(node, *_several(node, gradient), self)
+                    else:
+                        results = op.vjp(node, gradient, self)
                 else:
                     results = self._general(node, op, gradient)
                 i = 0
@@ -145,15 +151,18 @@ class Walk:
                     if parent is not None:
                         result = results[i]
                         if result is not WRITTEN and (live is None or parent in live):
-                            self.give(parent, result)
+                            if type(result) is tuple:
+                                result = new(*result)
+                            if parent in grads or type(parent) is Leaf:
+                                self.give(parent, result)
+                            else:
+                                grads[parent] = result
                     i += 1
         if targets is None:
             self._finish()
         if not self.retain:
             for node in nodes:
-                node.parents = None
-                node.saved = None
-                node.aux = None
+                node.free()
 
     def _project(self, node: Projection, gradient: Any) -> None:
         """Hand the gradient of one output to the call that has several."""
@@ -181,19 +190,16 @@ class Walk:
         derivative = vjp.derivative
         results: list[Any] = [None] * len(shapes)
         kernel = vjp.kernel
-        if self.create_graph or gradient._flat.dtype is not vjp.dtype and gradient._flat.dtype != vjp.dtype:
+        new = tape.new
+        if self.create_graph or (gradient._flat.dtype is not vjp.dtype and gradient._flat.dtype != vjp.dtype):
             values = {}
-            saved = node.saved
-            for k, i in enumerate(derivative.takes):
-                storage, _, flat = saved[k]  # type: ignore[index,misc]
-                if storage is None:
-                    values[i] = flat
-                elif i == len(shapes):
-                    values[i] = tape.new(flat, full, storage)
-                    values[i]._node = node
-                else:
-                    values[i] = tape.new(flat, shapes[i], storage)
-                    values[i]._node = parents[i]  # type: ignore[index]
+            for array, i in zip(node.arrays, derivative.takes, strict=True):
+                if hasattr(array, "_node") and array._node is not parents[i]:
+                    array = tape.new(array._flat, array._shape, array._storage)
+                    array._node = parents[i]
+                values[i] = array
+            if derivative.takes_output:
+                values[len(shapes)] = node.y()
             values[len(shapes) + 1] = gradient
             for i, expression in enumerate(derivative.expressions):
                 if expression is not None:
@@ -214,7 +220,10 @@ class Walk:
                     out = offered[0]
                     results[i] = WRITTEN
                 outs.append(out)
-            launch(kernel, *sizes, *[entry[2] for entry in node.saved], flat, *outs)  # type: ignore[union-attr,misc]
+            saved = [array._flat if type(array) is new else array for array in node.arrays]
+            for _, out, _ in node.out:
+                saved.append(out)
+            launch(kernel, *sizes, *saved, flat, *outs)
             if len(vjp.computed) < vjp.wanted:
                 for i, expression in enumerate(derivative.expressions):
                     if expression is not None and results[i] is None:
@@ -223,17 +232,6 @@ class Walk:
             if result is not None and result is not WRITTEN and result._shape != shapes[i]:
                 results[i] = sum_to(result, shape=shapes[i])
         return results
-
-    def _fused(self, node: Node, op: Fused, gradient: Any) -> Sequence[Any]:
-        """The VJP of a fused op by its kernel."""
-        gradients = _several(node, gradient) if op.multi else (gradient,)
-
-        def into(i: int) -> tuple[np.ndarray, bool] | None:
-            return self.buffer(node.parents[i], True)  # type: ignore[index]
-
-        new = tape.new
-        results = op.vjp(node, *gradients, into)  # type: ignore[misc]
-        return [new(*result) if type(result) is tuple else result for result in results]
 
     def _general(self, node: Node, op: Composed, gradient: Any) -> Sequence[Any]:
         """The VJP of a composed op by its rule; of a fused one, to be differentiated again, by its reference."""
@@ -247,14 +245,12 @@ class Walk:
         """The VJP of a fused op through its reference, recorded."""
         assert node.parents is not None
         arguments: list[Any] = []
-        for i, entry in enumerate(node.saved[: len(node.parents)]):  # type: ignore[index]
-            if entry is None:
-                arguments.append(None)
-                continue
-            argument = node.x(i)
-            if argument._node is not None:
-                # A place of its own for this argument, so that the inner walk ends here.
-                argument = identity(argument)
+        for i, argument in enumerate(node.arrays):
+            if argument is not None:
+                argument = node.x(i)
+                if argument._node is not None:
+                    # A place of its own for this argument, so that the inner walk ends here.
+                    argument = identity(argument)
             arguments.append(argument)
         outputs = op.reference(*arguments, **node.params)
         outputs = outputs if isinstance(outputs, (list, tuple)) else (outputs,)

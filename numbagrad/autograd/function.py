@@ -122,7 +122,7 @@ class Function:
         results = [result.detach() for result in results]
         op = _Recorded(self, [floating(array._flat.dtype) for array in inputs], several)
         shapes = [array._shape for array in inputs] + [result._shape for result in results]
-        node = Node(op, parents, (), shapes, {})
+        node = Node(op, parents, (), (), shapes, {}, None)
         if several:
             node.outputs = [(result._shape, result._flat.dtype) for result in results]
             for i, result in enumerate(results):

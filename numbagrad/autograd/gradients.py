@@ -1,16 +1,13 @@
 """Marking variables, and gradients for them: ``backward`` and ``grad``."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from numbagrad import tape
 from numbagrad.errors import MXNetError
-from numbagrad.kernels.strided import fill
-from numbagrad.launch import launch
-from numbagrad.ops.dtypes import floating
+from numbagrad.ops.dtypes import FLOAT32, floating
 from numbagrad.ops.shaping import identity
 from numbagrad.tape import Leaf, RebindEpoch, state
 from numbagrad.walk import Walk, zeros
@@ -62,19 +59,19 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str
     RebindEpoch.value += 1
 
 
-@lru_cache(maxsize=64)
-def _kept_ones(size: int, dtype: np.dtype) -> np.ndarray:
-    return np.ones(size, dtype)
+_KEPT_ONES: dict[Any, np.ndarray] = {}
 
 
 def _ones(array: Any) -> Any:
     """The head gradient of a head that was given none; small ones are kept, and never written to."""
-    dtype = floating(array._flat.dtype)
+    dtype = array._flat.dtype
     n = array._flat.size
-    if n <= 4096:
-        return tape.new(_kept_ones(n, dtype), array._shape)
-    flat = np.empty(n, dtype)
-    launch(fill, 1, flat, n)
+    key = n if dtype is FLOAT32 else (n, floating(dtype))
+    flat = _KEPT_ONES.get(key)
+    if flat is None:
+        flat = np.ones(n, floating(dtype))
+        if n <= 4096 and len(_KEPT_ONES) < 256:
+            _KEPT_ONES[key] = flat
     return tape.new(flat, array._shape)
 
 
@@ -129,7 +126,10 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
         For a head that is not in a graph, a graph without a marked array, a head gradient of the wrong shape or dtype, or
         an array that was overwritten although the pass needs it. No gradient has been written then.
     """
-    pairs = _heads("backward", heads, head_grads)
+    if head_grads is None and type(heads) is tape.new and heads._node is not None:
+        pairs = [(heads._node, _ones(heads))]
+    else:
+        pairs = _heads("backward", heads, head_grads)
     flags = state
     recording, training = flags.recording, flags.training
     flags.recording, flags.training = False, train_mode

@@ -15,7 +15,7 @@ import numpy as np
 from numbagrad import launch as door
 from numbagrad import tape
 from numbagrad.capture.program import Program
-from numbagrad.array import Storage
+from numbagrad.array import Storage, wrote
 from numbagrad.capture.recorder import Buffer, Recorder, root_of
 from numbagrad.errors import CaptureError
 from numbagrad.tape import Leaf, RebindEpoch, state
@@ -187,10 +187,9 @@ class Jitted:
             raise program.failure(status)
         for effect in program.after:
             effect()
-        for storage in variant.written:
-            storage.version += 1
+        wrote(*variant.written)
         for i in variant.written_leaves:
-            leaves[i]._storage.version += 1
+            wrote(leaves[i]._storage)
         return self._make_results(variant, leaves, made)
 
     def _make_results(self, variant: Variant, leaves: list[Any], made: list[np.ndarray]) -> Any:
@@ -320,7 +319,7 @@ class Jitted:
                 variant.results.append(("view", i, offset, output._flat.size, output._shape))
             else:
                 variant.results.append(("keep", output))
-        for storage in dict.fromkeys(recorder.wrote):
+        for storage in dict.fromkeys([storage for storage, _ in recorder.wrote]):
             if id(storage) in argument_storages:
                 variant.written_leaves.append(argument_storages[id(storage)])
             elif id(storage) not in born:

@@ -121,8 +121,8 @@ class Recorder:
         self._before: list[tuple[np.ndarray, np.ndarray]] = []
         self.born: list[Any] = []
         """The storages made during the run."""
-        self.wrote: list[Any] = []
-        """The storages written during the run, in order."""
+        self.wrote: list[tuple[Any, int]] = []
+        """The storages written during the run, in order, and their versions before."""
 
     def buffer(self, root: np.ndarray) -> Buffer:
         """The buffer of a root array."""
@@ -209,8 +209,8 @@ class Recorder:
         """Put back what the run has overwritten."""
         for root, before in reversed(self._before):
             root[...] = before
-        for storage in self.wrote:
-            storage.version -= 1
+        for storage, version in reversed(self.wrote):
+            storage.version = version
 
 
 def _run(kernel: Kernel, arguments: tuple[Any, ...]) -> None:

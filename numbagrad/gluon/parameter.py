@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numbagrad.array import wrote
 from numbagrad import autograd, initializer
 from numbagrad.context import CPU0, Context, current_context
 from numbagrad.errors import MXNetError
@@ -385,7 +386,7 @@ class Parameter:
             if type(node) is Leaf:
                 flat = raw(node.gradient._flat)
                 launch(fill, 0, flat, flat.size)
-                node.gradient._storage.version += 1
+                wrote(node.gradient._storage)
 
     def cast(self, dtype: Any) -> None:
         """Convert values and gradient to another dtype."""

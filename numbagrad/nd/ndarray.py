@@ -267,7 +267,10 @@ class NDArray(Array):
     def grad(self) -> "NDArray | None":
         """The gradient buffer of a marked array, sharing memory with it; None for others."""
         node = self._node
-        return node.gradient.detach() if type(node) is Leaf else None
+        if type(node) is not Leaf:
+            return None
+        node.gradient._storage.pinned = True
+        return node.gradient.detach()
 
     @property
     def _fresh_grad(self) -> int:

@@ -9,10 +9,11 @@ from numbagrad.errors import MXNetError
 from numbagrad.kernels import dense as kernels
 from numbagrad.launch import launch
 from numbagrad.ops import arithmetic as a
+from numbagrad.ops import registry
 from numbagrad.ops.casting import cast
 from numbagrad.ops.dtypes import floating, promote
 from numbagrad.ops.gemm import product
-from numbagrad.ops.registry import WRITTEN, ArrayLike, Context, Output, Sample, fused
+from numbagrad.ops.registry import WRITTEN, ArrayLike, Output, Sample, fused
 
 ACTIVATIONS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "relu": (1, a.relu),
@@ -34,22 +35,22 @@ def _reference(x: Any, weight: Any, bias: Any, *, activation: int) -> Any:
     return _BY_CODE[activation](y) if activation else y
 
 
-def _vjp(context: Context, g: Any, into: Callable[[int], tuple[np.ndarray, bool] | None]) -> list[Any]:
-    (_, _, x), (_, _, w), bias, (_, _, y) = context.saved  # type: ignore[attr-defined]
-    n, k = context.shape(0)
-    units = context.shape(1)[0]
+def _vjp(context: Any, g: Any, walk: Any) -> list[Any]:
+    x, w, bias = context.arrays
+    n, k = x._shape
+    units = w._shape[0]
     act = context.params["activation"]
     flat = g._flat
     unused = _UNUSED[flat.dtype]
-    parents = context.parents  # type: ignore[attr-defined]
+    parents = context.parents
     dx, dw, db = unused, unused, unused
-    add_w = add_b = False  # as `into` gives: an int would have the kernel compiled once more
+    add_w = add_b = 0
     results: list[Any] = [None, None, None]
     if parents[0] is not None:
         dx = np.empty(n * k, flat.dtype)
         results[0] = (dx, (n, k))
     if parents[1] is not None:
-        offered = into(1)
+        offered = walk.buffer(parents[1], True)
         if offered is None:
             dw = np.empty(units * k, flat.dtype)
             results[1] = (dw, (units, k))
@@ -57,7 +58,7 @@ def _vjp(context: Context, g: Any, into: Callable[[int], tuple[np.ndarray, bool]
             dw, add_w = offered
             results[1] = WRITTEN
     if bias is not None and parents[2] is not None:
-        offered = into(2)
+        offered = walk.buffer(parents[2], True)
         if offered is None:
             db = np.empty(units, flat.dtype)
             results[2] = (db, (units,))
@@ -67,9 +68,9 @@ def _vjp(context: Context, g: Any, into: Callable[[int], tuple[np.ndarray, bool]
     launch(
         kernels.DENSE_VJP[act],
         flat,
-        x,
-        w,
-        y,
+        x._flat,
+        w._flat,
+        context.out[0][1],
         np.empty(n * units, flat.dtype) if act else unused,
         dx,
         dw,
@@ -114,20 +115,26 @@ def dense(x: ArrayLike, weight: ArrayLike, bias: ArrayLike | None, *, activation
     n = shape[0]
     out = np.empty(n * units, dtype)
     if bias is None:
-        launch(kernels.DENSE[activation], flat, weight._flat, _UNUSED[dtype], out, n, units, k, 0, activation)
+        launch(kernels.dense, flat, weight._flat, _UNUSED[dtype], out, n, units, k, 0, activation)
     else:
         if bias._shape != (units,):
             raise MXNetError(f"FullyConnected: a bias of shape {bias._shape} does not fit {units} units")
-        launch(kernels.DENSE[activation], flat, weight._flat, bias._flat, out, n, units, k, 1, activation)
+        launch(kernels.dense, flat, weight._flat, bias._flat, out, n, units, k, 1, activation)
     return out, (n, units)
+
+
+_PARAMS = [{"activation": code} for code in range(len(ACTIVATIONS) + 1)]
+_forward = dense.forward
 
 
 def fully_connected(x: Any, weight: Any, bias: Any, activation: int = 0) -> Any:
     """:data:`dense` after the dtypes have been lined up."""
     dtype = x._flat.dtype
-    if dtype is not weight._flat.dtype or (bias is not None and dtype is not bias._flat.dtype) or dtype.kind != "f":
-        arrays = [x, weight] if bias is None else [x, weight, bias]
-        target = floating(promote([array._flat.dtype for array in arrays]))
-        x, weight = cast(x, dtype=target), cast(weight, dtype=target)
-        bias = None if bias is None else cast(bias, dtype=target)
-    return dense(x, weight, bias, activation=activation)
+    params = _PARAMS[activation]
+    arrays = (x, weight, bias)
+    if dtype in _UNUSED and dtype is weight._flat.dtype and (bias is None or dtype is bias._flat.dtype):
+        out, shape = _forward(x, weight, bias, activation=activation)
+        return registry.finish(dense, arrays, params, out, shape)
+    target = floating(promote([array._flat.dtype for array in arrays if array is not None]))
+    arrays = tuple([None if array is None else cast(array, dtype=target) for array in arrays])
+    return registry.executor(dense, arrays, params)

@@ -11,8 +11,8 @@ from numbagrad.launch import launch
 from numbagrad.ops.casting import cast, raw
 from numbagrad.ops.dtypes import promote
 from numbagrad.ops.layout import Shape, size_of
-from numbagrad.ops.registry import ArrayLike, Context, Output, Sample, composed
 from numbagrad.ops.padding import crop
+from numbagrad.ops.registry import ArrayLike, Context, Output, Sample, composed
 from numbagrad.ops.shaping import normal_axis
 
 

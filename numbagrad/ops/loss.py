@@ -13,7 +13,7 @@ from numbagrad.ops import arithmetic as a
 from numbagrad.ops.casting import cast
 from numbagrad.ops.indexing import pick
 from numbagrad.ops.reduction import mean, sum_
-from numbagrad.ops.registry import ArrayLike, Context, Output, Sample, fused
+from numbagrad.ops.registry import ArrayLike, Output, Sample, fused
 from numbagrad.ops.shaping import reshape
 from numbagrad.ops.softmax import log_softmax
 
@@ -31,8 +31,8 @@ def _ce_reference(x: Any, label: Any, *, weight: float) -> Any:
     return a.multiply(pick(logp, cast(label, dtype="int64"), axis=1, keepdims=False, mode="clip"), -weight)
 
 
-def _ce_vjp(context: Context, g: Any, into: Any) -> list[Any]:
-    label = context.saved[1][2]  # type: ignore[attr-defined]
+def _ce_vjp(context: Any, g: Any, walk: Any) -> list[Any]:
+    label = context.arrays[1]._flat
     n, classes = context.shape(0)
     dx = np.empty(n * classes, g._flat.dtype)
     launch(kernels.softmax_ce_vjp, g._flat, context.aux, label, dx, n, classes, context.params["weight"])
@@ -72,8 +72,8 @@ def _dense_ce_reference(x: Any, label: Any, *, weight: float) -> Any:
     return a.multiply(sum_(a.multiply(logp, label), axes=(1,), keepdims=False), -weight)
 
 
-def _dense_ce_vjp(context: Context, g: Any, into: Any) -> list[Any]:
-    x, label = context.saved[0][2], context.saved[1][2]  # type: ignore[attr-defined]
+def _dense_ce_vjp(context: Any, g: Any, walk: Any) -> list[Any]:
+    x, label = [array._flat for array in context.arrays]
     shape = n, classes = context.shape(0)
     weight = context.params["weight"]
     results: list[Any] = [None, None]
@@ -135,8 +135,8 @@ def _averaged(
         loss = a.multiply(elementwise(x, label), weight)
         return mean(loss, axes=tuple(range(1, len(x._shape))), keepdims=False) if len(x._shape) > 1 else loss
 
-    def rule(context: Context, g: Any, into: Any) -> list[Any]:
-        x, label = context.saved[0][2], context.saved[1][2]  # type: ignore[attr-defined]
+    def rule(context: Any, g: Any, walk: Any) -> list[Any]:
+        x, label = [array._flat for array in context.arrays]
         shape = context.shape(0)
         batch = shape[0]
         inner = x.size // batch if batch else 1

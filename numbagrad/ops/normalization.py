@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from numbagrad.array import wrote
 from numbagrad.errors import MXNetError
 from numbagrad.kernels import normalization as kernels
 from numbagrad.launch import launch
@@ -13,10 +14,8 @@ from numbagrad.ops.casting import cast
 from numbagrad.ops.dtypes import floating, promote
 from numbagrad.ops.layout import Shape, size_of
 from numbagrad.ops.reduction import mean
-from numbagrad.ops.registry import WRITTEN, ArrayLike, Context, Output, Sample, fused
+from numbagrad.ops.registry import WRITTEN, ArrayLike, Output, Sample, fused
 from numbagrad.ops.shaping import identity, reshape, stop_gradient
-
-Into = Callable[[int], tuple[np.ndarray, bool] | None]
 
 _UNUSED = {np.dtype(name): np.zeros(1, name) for name in ("float32", "float64")}
 
@@ -54,11 +53,13 @@ def _scaled(x: Any, gamma: Any, beta: Any, axis: int) -> Any:
     return x if beta is None else a.add(x, _along(beta, ndim, axis))
 
 
-def _destination(want: bool, into: Into, i: int, n: int, unused: np.ndarray) -> tuple[np.ndarray, bool, Any]:
+def _destination(
+    want: bool, context: Any, walk: Any, i: int, n: int, unused: np.ndarray
+) -> tuple[np.ndarray, bool, Any]:
     """Where the gradient of a vector goes: the buffer, whether to add, and what the VJP returns for it."""
     if not want:
         return unused, False, None
-    offered = into(i)
+    offered = walk.buffer(context.parents[i], True)
     if offered is None:
         flat = np.empty(n, unused.dtype)
         return flat, False, (flat, (n,))
@@ -68,16 +69,16 @@ def _destination(want: bool, into: Into, i: int, n: int, unused: np.ndarray) -> 
 # ------------------------------------------------------------------------------------------------------ batch
 
 
-def _batch_vjp(context: Context, g: Any, into: Into, statistics: tuple[np.ndarray, np.ndarray], through: bool) -> Any:
-    (_, _, x), (_, _, gamma) = context.saved[:2]  # type: ignore[attr-defined]
+def _batch_vjp(context: Any, g: Any, walk: Any, statistics: tuple[np.ndarray, np.ndarray], through: bool) -> Any:
+    x, gamma = [array._flat for array in context.arrays[:2]]
     shape, params = context.shape(0), context.params
     outer, n, inner = _sizes(shape, params["axis"])
     unused = _UNUSED[x.dtype]
     fix_gamma = params["fix_gamma"]
     want_x, want_gamma, want_beta = context.wants(0), context.wants(1) and not fix_gamma, context.wants(2)
     dx = np.empty(x.size, x.dtype) if want_x else unused
-    dgamma, add_gamma, for_gamma = _destination(want_gamma, into, 1, n, unused)
-    dbeta, add_beta, for_beta = _destination(want_beta, into, 2, n, unused)
+    dgamma, add_gamma, for_gamma = _destination(want_gamma, context, walk, 1, n, unused)
+    dbeta, add_beta, for_beta = _destination(want_beta, context, walk, 2, n, unused)
     launch(
         kernels.batch_norm_vjp,
         g._flat,
@@ -134,7 +135,7 @@ def _training_samples() -> list[Sample]:
 
 @fused(
     "batch_norm",
-    lambda context, g, into: _batch_vjp(context, g, into, context.aux, True),
+    lambda context, g, walk: _batch_vjp(context, g, walk, context.aux, True),
     _training_reference,
     samples=_training_samples,
 )
@@ -177,7 +178,7 @@ def _batch_norm(
     )
     if running is not None:
         for array in running:
-            array._storage.version += 1
+            wrote(array._storage)
     return out, x._shape, (average, inverse)
 
 
@@ -192,20 +193,21 @@ def _inference_reference(
     return _scaled(z, None if fix_gamma else gamma, beta, axis)
 
 
-def _inference_vjp(context: Context, g: Any, into: Into) -> Any:
-    _, _, _, (_, _, running_mean), (_, _, running_var) = context.saved[:5]  # type: ignore[attr-defined]
+def _inference_vjp(context: Any, g: Any, walk: Any) -> Any:
+    running_mean, running_var = [array._flat for array in context.arrays[3:5]]
     dtype = g._flat.dtype
     n = running_mean.size
     statistics = np.empty(n, dtype), np.empty(n, dtype)
     launch(kernels.running_statistics, running_mean, running_var, *statistics, n, context.params["eps"])
-    return [*_batch_vjp(context, g, into, statistics, False), None, None]
+    return [*_batch_vjp(context, g, walk, statistics, False), None, None]
 
 
 def _inference_samples() -> list[Sample]:
     found = []
     for shape in ((4, 3), (2, 3, 4)):
+        along = (3,) + (1,) * (len(shape) - 2)
 
-        def expected(x: Any, gamma: Any, beta: Any, m: Any, v: Any, s: Any = (3,) + (1,) * (len(shape) - 2)) -> Any:
+        def expected(x: Any, gamma: Any, beta: Any, m: Any, v: Any, s: Any = along) -> Any:
             return (x - m.reshape(s)) / np.sqrt(v.reshape(s) + 0.1) * gamma.reshape(s) + beta.reshape(s)
 
         gamma, beta = _vectors(3, 2)
@@ -313,21 +315,21 @@ def _layer_reference(x: Any, gamma: Any, beta: Any, *, axis: int, eps: float) ->
     return _scaled(_normalized(x, (axis,), eps), gamma, beta, axis)
 
 
-def _layer_vjp(context: Context, g: Any, into: Into) -> Any:
-    (_, _, x), vector = context.saved[:2]  # type: ignore[attr-defined]
+def _layer_vjp(context: Any, g: Any, walk: Any) -> Any:
+    x, vector = context.arrays[0]._flat, context.arrays[1]
     shape = context.shape(0)
     outer, n, inner = _sizes(shape, context.params["axis"])
     unused = _UNUSED[x.dtype]
     affine = vector is not None
     want_x, want_gamma, want_beta = context.wants(0), context.wants(1), context.wants(2)
     dx = np.empty(x.size, x.dtype) if want_x else unused
-    dgamma, add_gamma, for_gamma = _destination(want_gamma, into, 1, n, unused)
-    dbeta, add_beta, for_beta = _destination(want_beta, into, 2, n, unused)
+    dgamma, add_gamma, for_gamma = _destination(want_gamma, context, walk, 1, n, unused)
+    dbeta, add_beta, for_beta = _destination(want_beta, context, walk, 2, n, unused)
     launch(
         kernels.layer_norm_vjp,
         g._flat,
         x,
-        vector[2] if affine else unused,
+        vector._flat if affine else unused,
         *context.aux,
         dx,
         dgamma,

@@ -97,6 +97,10 @@ def _not_ready(op: Op, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:
 executor: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any] = _not_ready
 """Runs general ops on arrays and records them; set by ``numbagrad.dispatch``."""
 
+finish: Callable[..., Any] = _not_ready
+"""``finish(op, arrays, params, flat, shape, aux)``: the last part of the executor, for ops on the hot path that check and
+compute by themselves; set by ``numbagrad.dispatch``."""
+
 elementwise_executor: Callable[..., Any] = _not_ready
 """Runs elementwise ops on arrays and numbers and records them; set by ``numbagrad.dispatch``."""
 
@@ -121,7 +125,9 @@ class Derivative(NamedTuple):
 
     expressions: tuple[Expr | None, ...]
     takes: tuple[int, ...]
-    """What the expressions read besides the head gradient: inputs, and n for the output."""
+    """The inputs that the expressions read."""
+    takes_output: bool
+    """Whether they read the output."""
 
 
 class VJPLoop(NamedTuple):
@@ -167,7 +173,7 @@ class Loop:
         count = sum(e is not None for e in derivative.expressions)
         if not computed:
             return VJPLoop(derivative, None, (), count, self.dtype, False)
-        takes = {*derivative.takes, n + 1}
+        takes = {*derivative.takes, n + 1} | ({n} if derivative.takes_output else set())
         kinds = [*self.pattern.replace("S", "s"), "s", "s"]
         pattern = "".join(kind if i in takes else "-" for i, kind in enumerate(kinds))
         roots = [derivative.expressions[i] for i in computed]
@@ -255,7 +261,7 @@ class Elementwise(Op):
                     parts = [None if part is None else substitute(part, self.graph, result) for part in parts]
             expressions = tuple(part if want else None for part, want in zip(parts, wanted, strict=True))
             takes = inputs_of(*[part for part in expressions if part is not None]) - {n + 1}
-            found = self._derivatives[wanted] = Derivative(expressions, tuple(sorted(takes)))
+            found = self._derivatives[wanted] = Derivative(expressions, tuple(sorted(takes - {n})), n in takes)
         return found
 
 
@@ -316,9 +322,9 @@ class Fused(Composed):
     Parameters
     ----------
     vjp : callable
-        ``vjp(context, *head gradients, into)`` returns one gradient an input as ``(flat, shape)``, or None, or
-        :data:`WRITTEN`. ``into(i)`` is None, or ``(flat, accumulate)``: a buffer that the gradient of input i may be
-        written to (or added to) instead.
+        ``vjp(context, *head gradients, walk)`` returns one gradient an input as ``(flat, shape)``, or None, or
+        :data:`WRITTEN`. ``walk.buffer(context.parents[i], can_add)`` is None, or ``(flat, accumulate)``: a buffer that the
+        gradient of input i may be written to (or added to) instead.
     reference : callable
         ``reference(*arrays, **params)`` computes the same from other ops; higher orders go through it.
     """

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from numbagrad.kernels import softmax as kernels
 from numbagrad.kernels.kernel import Kernel
 from numbagrad.launch import launch
 from numbagrad.ops import arithmetic as a
+from numbagrad.ops import special
 from numbagrad.ops.layout import Shape, size_of
 from numbagrad.ops.reduction import max_, sum_
-from numbagrad.ops.registry import ArrayLike, Context, Output, Sample, fused
+from numbagrad.ops.registry import ArrayLike, Output, Sample, fused
 from numbagrad.ops.shaping import stop_gradient
 
 
@@ -37,8 +37,8 @@ def _log_softmax_reference(x: Any, *, axis: int, temperature: float) -> Any:
 
 
 def _vjp(kernel: Kernel) -> Callable[..., list[Any]]:
-    def rule(context: Context, g: Any, into: Any) -> list[Any]:
-        y = context.saved[1][2]  # type: ignore[attr-defined]
+    def rule(context: Any, g: Any, walk: Any) -> list[Any]:
+        y = context.out[0][1]
         shape = context.shape(0)
         out = np.empty(y.size, y.dtype)
         params = context.params

@@ -98,8 +98,7 @@ class Table:
             self.prepare()
             for group in self.groups:
                 launch(group.kernel, *group.tables, group.rows, group.count, rescale)
-                for storage in group.storages:
-                    storage.version += 1
+                wrote(*group.storages)
             return
         door.host(self.prepare, before=True)
         kernel = self.optimizer.kernel
@@ -107,5 +106,4 @@ class Table:
             for (_, weight, grad, states), row in zip(group.members, group.by_row, strict=True):
                 flats = [state._flat for state in states]
                 launch(kernel(states), weight._flat, grad._flat, *flats, row, rescale)
-            for storage in group.storages:
-                wrote(storage)
+            wrote(*group.storages)
