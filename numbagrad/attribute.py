@@ -16,14 +16,19 @@ class _Current(threading.local):
         self.scope = scope
 
 
-class _CurrentScope:
-    """``AttrScope.current``: the scope of the calling thread."""
+class _HasCurrent(type):
+    """``AttrScope.current``: the scope of the calling thread; can be set."""
 
-    def __get__(self, instance: object, owner: type) -> "AttrScope":
+    @property
+    def current(cls) -> "AttrScope":
         return AttrScope._current.value
 
+    @current.setter
+    def current(cls, scope: "AttrScope") -> None:
+        AttrScope._current.value = scope
 
-class AttrScope:
+
+class AttrScope(metaclass=_HasCurrent):
     """String attributes that hold in a ``with`` block, on top of those of the blocks around it.
 
     Raises
@@ -32,7 +37,6 @@ class AttrScope:
         For a value that is not a string.
     """
 
-    current = _CurrentScope()
     _current = _Current()
 
     def __init__(self, **kwargs: str) -> None:

@@ -265,10 +265,9 @@ class Constant(Initializer):
 
     def dumps(self) -> str:
         """Name and value as JSON."""
-        value = self.value
-        if isinstance(value, (NDArray, np.ndarray, np.generic)):
-            value = value.tolist()
-        return json.dumps([type(self).__name__.lower(), {"value": value}])
+        if isinstance(self.value, (NDArray, np.ndarray, np.generic)):
+            self._kwargs["value"] = self.value.tolist()
+        return super().dumps()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Constant) and self.dumps() == other.dumps()

@@ -18,17 +18,21 @@ class _Current(threading.local):
         self.manager = manager
 
 
-class _CurrentManager:
-    """``NameManager.current``: the manager of the calling thread."""
+class _HasCurrent(type):
+    """``NameManager.current``: the manager of the calling thread; can be set."""
 
-    def __get__(self, instance: object, owner: type) -> "NameManager":
+    @property
+    def current(cls) -> "NameManager":
         return NameManager._current.value
 
+    @current.setter
+    def current(cls, manager: "NameManager") -> None:
+        NameManager._current.value = manager
 
-class NameManager:
+
+class NameManager(metaclass=_HasCurrent):
     """Gives names; as a ``with`` block it becomes the thread's current one."""
 
-    current = _CurrentManager()
     _current = _Current()
 
     def __init__(self) -> None:

@@ -401,7 +401,7 @@ class Parameter:
             replica = _replica(data, target, data.context)
             if type(node) is Leaf:
                 replica._node = Leaf(_replica(node.gradient, floating(target), CPU0), node.request)
-                replica._node.fresh = node.fresh
+                replica._node.flag[0] = node.flag[0]
             made.append(replica)
         self._data = made[0] if len(made) == 1 else made
         RebindEpoch.value += 1
