@@ -1,28 +1,37 @@
-"""The error function: x + x P(x^2) below 1, 1 - exp(-Q(x)) above.
-
-Coefficients: own minimax fits, made as in ``exponential``.
-"""
+"""The error function: x + x P(x^2) below 1, 1 - exp(-Q(x)) above; its complement and its inverse."""
 
 from typing import Any
 
 import numpy as np
+import scipy.special
 
 from numbagrad.native.compiler import njit
 from numbagrad.native.vmath.exponential import (
     BIAS_FLOAT32,
     BIAS_FLOAT64,
-    LN2_HIGH_FLOAT32,
-    LN2_HIGH_FLOAT64,
-    LN2_LOW_FLOAT32,
-    LN2_LOW_FLOAT64,
-    LOG2E_FLOAT32,
-    LOG2E_FLOAT64,
+    exp_float64,
+    reduced_float32,
+    reduced_float64,
     short_tail_float32,
     short_tail_float64,
 )
-from numbagrad.native.vmath.intrinsics import bits, float32_of, float64_of, fma, magnitude, polynomial, with_sign
+from numbagrad.native.vmath.intrinsics import (
+    bits,
+    float32_of,
+    float64_of,
+    fma,
+    libm,
+    magnitude,
+    polynomial,
+    root,
+    with_sign,
+)
+from numbagrad.native.vmath.logarithm import log_float64
+from numbagrad.native.vmath.narrow import narrow
 
 _f32 = np.float32
+_HALF_ROOT_PI = np.float64(0.886226925452758)
+_libm_erfc = libm("erfc", scipy.special.erfc)
 
 # erf(x) / x - 1 of x^2 <= 1; errors 2^-24.5 and 2^-56.0 of erf(x)
 _small_float32 = polynomial((0.12837912, -0.37612322, 0.112801395, -0.026709992, 0.004915882, -0.0005624236))
@@ -73,9 +82,7 @@ def erf_float32(x: Any) -> Any:
     a = magnitude(x)
     c = _f32(4.0) if a > _f32(4.0) else a
     q = -_large_float32(c)
-    shifted = fma(q, LOG2E_FLOAT32, BIAS_FLOAT32)
-    n = shifted - BIAS_FLOAT32
-    r = fma(n, -LN2_LOW_FLOAT32, fma(n, -LN2_HIGH_FLOAT32, q))
+    shifted, r = reduced_float32(q, BIAS_FLOAT32)
     p = fma(r * r, short_tail_float32(r), r) + _f32(1.0)
     large = fma(-p, float32_of(bits(shifted) << 23), _f32(1.0))
     t = c * c
@@ -89,11 +96,37 @@ def erf_float64(x: Any) -> Any:
     a = magnitude(x)
     c = 6.0 if a > 6.0 else a
     q = -_large_float64(c)
-    shifted = fma(q, LOG2E_FLOAT64, BIAS_FLOAT64)
-    n = shifted - BIAS_FLOAT64
-    r = fma(n, -LN2_LOW_FLOAT64, fma(n, -LN2_HIGH_FLOAT64, q))
+    shifted, r = reduced_float64(q, BIAS_FLOAT64)
     p = fma(r * r, short_tail_float64(r), r) + 1.0
     large = fma(-p, float64_of(bits(shifted) << 52), 1.0)
     t = c * c
     small = fma(c, _small_float64(t), c)
     return with_sign(large if c > 1.0 else small, x)
+
+
+@njit(inline=True)
+def erfc_float64(x: Any) -> Any:
+    """1 - erf(x) of a float64, accurate where it is small."""
+    return _libm_erfc(x)
+
+
+@njit
+def erfinv_float64(x: Any) -> Any:
+    """Inverse of erf, of a float64; NaN outside [-1, 1]. Winitzki's formula and three steps of Halley's method."""
+    a = magnitude(x)
+    if not a < 1.0:
+        return with_sign(np.inf, x) if a == 1.0 else np.nan
+    if a < 1e-9:
+        return x * _HALF_ROOT_PI
+    logarithm = log_float64((1.0 - a) * (1.0 + a))
+    b = 2.0 / (np.pi * 0.147) + 0.5 * logarithm
+    y = root(root(b * b - logarithm / 0.147) - b)
+    for _ in range(3):
+        excess = erf_float64(y) - a if a < 0.5 else (1.0 - a) - _libm_erfc(y)
+        step = excess * _HALF_ROOT_PI * exp_float64(y * y)
+        y -= step / (1.0 + y * step)
+    return with_sign(y, x)
+
+
+erfc_float32 = narrow(erfc_float64)
+erfinv_float32 = narrow(erfinv_float64)

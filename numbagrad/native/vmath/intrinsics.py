@@ -157,36 +157,47 @@ def with_sign(typingctx: Any, x: Any, y: Any) -> Any:
     return x(x, x), codegen
 
 
-def rare_libm(name: str, twin: Callable[[Any], Any]) -> Any:
-    """The C function `name` of one float64, for a branch that is hardly ever taken.
-
-    A call in a branch keeps LLVM from vectorising the loop around it, unless a masked vector form is declared: then
-    LLVM vectorises the rest and calls the scalar function lane by lane where the mask says so. The form declared here
-    has 64 lanes, so that it is never chosen; it names the scalar function itself because it must name one that exists.
-    Where an LLVM takes no notice, the loop is scalar and its results are the same.
-    """
-    attributes = (
+def _call_libm(builder: Any, name: str, values: Sequence[Any]) -> Any:
+    double = ir.DoubleType()
+    form = ir.FunctionType(double, [double] * len(values))
+    call = builder.call(cgutils.get_or_insert_function(builder.module, form, name), values)
+    for attribute in (
         "nobuiltin",  # LLVM would take a call that it knows for llvm.<name>, and call it for every lane
         "nounwind",
         "willreturn",
         "memory(none)",
-        f'"vector-function-abi-variant"="_ZGV_LLVM_M64v_{name}({name})"',
-    )
+        f'"vector-function-abi-variant"="_ZGV_LLVM_M64{"v" * len(values)}_{name}({name})"',
+    ):
+        set.add(call.attributes, attribute)  # llvmlite's own add() knows fewer of them
+    return call
+
+
+def libm(name: str, twin: Callable[[Any], Any]) -> Any:
+    """The C function `name` of one float64, for slow paths.
+
+    A call, even in a branch that is hardly ever taken, keeps LLVM from vectorising the loop around it, unless a masked
+    vector form is declared: then LLVM vectorises the rest and calls the scalar function lane by lane where the mask
+    says so. The form declared here has 64 lanes, so that it is never chosen; it names the scalar function itself
+    because it must name one that exists. Where an LLVM takes no notice, the loop is scalar and its results the same.
+    """
 
     @intrinsic(twin)
     def call(typingctx: Any, x: Any) -> Any:
         if x != types.float64:
             return None
+        return x(x), lambda context, builder, signature, args: _call_libm(builder, name, args)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = args[0].type
-            function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name)
-            instruction = builder.call(function, args)
-            for attribute in attributes:
-                set.add(instruction.attributes, attribute)  # llvmlite's own add() knows fewer of them
-            return instruction
+    return call
 
-        return x(x), codegen
+
+def libm2(name: str, twin: Callable[[Any, Any], Any]) -> Any:
+    """The C function `name` of two float64; see :func:`libm`."""
+
+    @intrinsic(twin)
+    def call(typingctx: Any, x: Any, y: Any) -> Any:
+        if x != types.float64 or y != types.float64:
+            return None
+        return x(x, y), lambda context, builder, signature, args: _call_libm(builder, name, args)
 
     return call
 

@@ -1,6 +1,6 @@
 """x^y as 2^(y log2|x|), with the logarithm in float64 for float32 and in two float64 for float64.
 
-log2(m) = 2 atanh(s) / ln(2), s = (m - 1) / (m + 1). Coefficients: own minimax fits, made as in ``exponential``.
+log2(m) = 2 atanh(s) / ln(2), s = (m - 1) / (m + 1).
 """
 
 from typing import Any
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from numbagrad.native.compiler import njit
-from numbagrad.native.vmath.exponential import MAGIC_FLOAT64
+from numbagrad.native.vmath.exponential import MAGIC_FLOAT64, exp2_tail_float64, scaled_float64
 from numbagrad.native.vmath.intrinsics import bits, down, float32_of, float64_of, fma, magnitude, polynomial
-from numbagrad.native.vmath.logarithm import MAGIC_BITS_FLOAT64, ROOT_HALF_FLOAT64
+from numbagrad.native.vmath.logarithm import all_parts_float64, float64_from, parts_float64
 
 _f32 = np.float32
 
@@ -29,7 +29,7 @@ _exp2_short = polynomial(
         0.00015347456665065087,
     )
 )
-# (atanh(s) / s - 1 - z / 3) / z^2 of z = s^2, error 2^-66.2 of atanh(s); (2^r - 1) / r, error 2^-57.8 of 2^r - 1
+# (atanh(s) / s - 1 - z / 3) / z^2 of z = s^2, error 2^-66.2 of atanh(s)
 _atanh_rest = polynomial(
     (
         0.2000000000000114,
@@ -41,21 +41,6 @@ _atanh_rest = polynomial(
         0.06599237131730225,
     )
 )
-_exp2_tail = polynomial(
-    (
-        0.6931471805599453,
-        0.24022650695910122,
-        0.05550410866482268,
-        0.009618129107596645,
-        0.001333355814623738,
-        0.000154035304547762,
-        1.5252733965316124e-05,
-        1.321543615738882e-06,
-        1.0178014879298392e-07,
-        7.073669430853512e-09,
-        4.461265249609815e-10,
-    )
-)
 _THIRD, _THIRD_REST = np.float64(1 / 3), np.float64(1.850371707708594e-17)
 _TWO_LOG2E, _TWO_LOG2E_REST = np.float64(2.8853900817779268), np.float64(4.0710547481862066e-17)
 
@@ -64,12 +49,9 @@ _TWO_LOG2E, _TWO_LOG2E_REST = np.float64(2.8853900817779268), np.float64(4.07105
 def pow_float32(x: Any, y: Any) -> Any:
     """x^y of float32, special cases as in C99."""
     base = magnitude(x)
-    wide = np.float64(base)  # never denormal
-    i = bits(wide)
-    k = ((i - ROOT_HALF_FLOAT64 + (1024 << 52)) >> 52 & 0xFFF) - 1024
-    f = float64_of(i - (k << 52)) - 1.0
+    k, f = parts_float64(np.float64(base))  # never denormal
     s = f / (f + 2.0)
-    log2 = fma(s, _log2_tail(s * s), float64_of(k + MAGIC_BITS_FLOAT64) - MAGIC_FLOAT64)
+    log2 = fma(s, _log2_tail(s * s), float64_from(k))
     power = np.float64(y) * log2
     power = 160.0 if power > 160.0 else power
     power = -160.0 if power < -160.0 else power
@@ -92,12 +74,7 @@ def pow_float32(x: Any, y: Any) -> Any:
 def pow_float64(x: Any, y: Any) -> Any:
     """x^y of float64, special cases as in C99."""
     base = magnitude(x)
-    denormal = base < 2.2250738585072014e-308
-    i = bits(base * 2.0**54 if denormal else base)
-    k = ((i - ROOT_HALF_FLOAT64 + (1024 << 52)) >> 52 & 0xFFF) - 1024
-    f = float64_of(i - (k << 52)) - 1.0
-    n = float64_of(k + MAGIC_BITS_FLOAT64) - MAGIC_FLOAT64 - (54.0 if denormal else 0.0)
-
+    n, f = all_parts_float64(base)
     # s, z = s^2, w = z (1/3 + z rest(z)) and atanh(s) = s + s w, each as a float64 and what it rounds away
     d = f + 2.0
     inverse = 1.0 / d
@@ -129,11 +106,8 @@ def pow_float64(x: Any, y: Any) -> Any:
     power = 1100.0 if power > 1100.0 else power
     power = -1100.0 if power < -1100.0 else power
     shifted = power + MAGIC_FLOAT64
-    m = shifted - MAGIC_FLOAT64
-    r = (power - m) + rest
-    half = bits(fma(m, 0.5, MAGIC_FLOAT64))
-    value = fma(r, _exp2_tail(r), 1.0)
-    value = value * float64_of((half + 1023) << 52) * float64_of((bits(shifted) - half + 1023) << 52)
+    r = (power - (shifted - MAGIC_FLOAT64)) + rest
+    value = scaled_float64(fma(r, exp2_tail_float64(r), 1.0), shifted)
 
     edge = np.inf if (y < 0.0) == (base == 0.0) else 0.0
     value = edge if (base == 0.0) | (base == np.inf) else value

@@ -1,7 +1,4 @@
-"""tanh, sigmoid and softplus, from e^|x| or e^(-|x|), which never overflows.
-
-Coefficients: own minimax fits, made as in ``exponential``.
-"""
+"""tanh, sigmoid and softplus, from e^2|x| or e^-|x| of bounded arguments, so that nothing overflows."""
 
 from typing import Any
 
@@ -11,14 +8,10 @@ from numbagrad.native.compiler import njit
 from numbagrad.native.vmath.exponential import (
     BIAS_FLOAT32,
     BIAS_FLOAT64,
-    LN2_HIGH_FLOAT32,
-    LN2_HIGH_FLOAT64,
-    LN2_LOW_FLOAT32,
-    LN2_LOW_FLOAT64,
-    LOG2E_FLOAT32,
-    LOG2E_FLOAT64,
     exp_float32,
     exp_float64,
+    reduced_float32,
+    reduced_float64,
     short_tail_float32,
     short_tail_float64,
 )
@@ -73,9 +66,7 @@ def tanh_float32(x: Any) -> Any:
     a = magnitude(x)
     c = _f32(10.0) if a > _f32(10.0) else a
     c2 = c + c
-    shifted = fma(c2, LOG2E_FLOAT32, BIAS_FLOAT32)
-    n = shifted - BIAS_FLOAT32
-    r = fma(n, -LN2_LOW_FLOAT32, fma(n, -LN2_HIGH_FLOAT32, c2))
+    shifted, r = reduced_float32(c2, BIAS_FLOAT32)
     q = fma(r * r, short_tail_float32(r), r)
     power = float32_of(bits(shifted) << 23)
     large = _f32(1.0) - _f32(2.0) / fma(power, q, power + _f32(1.0))
@@ -90,9 +81,7 @@ def tanh_float64(x: Any) -> Any:
     a = magnitude(x)
     c = 20.0 if a > 20.0 else a
     c2 = c + c
-    shifted = fma(c2, LOG2E_FLOAT64, BIAS_FLOAT64)
-    n = shifted - BIAS_FLOAT64
-    r = fma(n, -LN2_LOW_FLOAT64, fma(n, -LN2_HIGH_FLOAT64, c2))
+    shifted, r = reduced_float64(c2, BIAS_FLOAT64)
     q = fma(r * r, short_tail_float64(r), r)
     power = float64_of(bits(shifted) << 52)
     large = 1.0 - 2.0 / fma(power, q, power + 1.0)
@@ -106,9 +95,7 @@ def sigmoid_float32(x: Any) -> Any:
     """1 / (1 + e^-x) of a float32."""
     c = -magnitude(x)
     c = _f32(-104.0) if c < _f32(-104.0) else c
-    shifted = fma(c, LOG2E_FLOAT32, _SHIFTED_BIAS_FLOAT32)
-    n = shifted - _SHIFTED_BIAS_FLOAT32
-    r = fma(n, -LN2_LOW_FLOAT32, fma(n, -LN2_HIGH_FLOAT32, c))
+    shifted, r = reduced_float32(c, _SHIFTED_BIAS_FLOAT32)
     p = fma(r * r, short_tail_float32(r), r) + _f32(1.0)
     e = p * float32_of(bits(shifted) << 23)
     below = fma(e, _UNSHIFT_FLOAT32, _f32(1.0))
@@ -122,9 +109,7 @@ def sigmoid_float64(x: Any) -> Any:
     """1 / (1 + e^-x) of a float64."""
     c = -magnitude(x)
     c = -746.0 if c < -746.0 else c
-    shifted = fma(c, LOG2E_FLOAT64, _SHIFTED_BIAS_FLOAT64)
-    n = shifted - _SHIFTED_BIAS_FLOAT64
-    r = fma(n, -LN2_LOW_FLOAT64, fma(n, -LN2_HIGH_FLOAT64, c))
+    shifted, r = reduced_float64(c, _SHIFTED_BIAS_FLOAT64)
     p = fma(r * r, short_tail_float64(r), r) + 1.0
     e = p * float64_of(bits(shifted) << 52)
     below = fma(e, _UNSHIFT_FLOAT64, 1.0)

@@ -1,4 +1,4 @@
-"""sin and cos: the quadrant and the remainder of x / (pi/2), then a polynomial on [-pi/4, pi/4].
+"""sin, cos and tan: the quadrant and the remainder of x / (pi/2), then a polynomial on [-pi/4, pi/4].
 
 An argument of moderate size is reduced in three steps (Cody and Waite) and keeps what the remainder rounds away; a
 larger one goes to libm.
@@ -12,19 +12,25 @@ import numpy as np
 
 from numbagrad.native.compiler import njit
 from numbagrad.native.vmath.exponential import MAGIC_FLOAT32, MAGIC_FLOAT64
-from numbagrad.native.vmath.intrinsics import bits, float32_of, float64_of, fma, low32, magnitude, polynomial, rare_libm
+from numbagrad.native.vmath.intrinsics import bits, float32_of, float64_of, fma, libm, low32, magnitude, polynomial
+from numbagrad.native.vmath.narrow import narrow
 
 _f32 = np.float32
 
 # pi/2 in three parts, and the size up to which they reduce an argument without loss
-_HALF_PI_FLOAT32, _HALF_PI_REST_FLOAT32, _HALF_PI_LAST_FLOAT32 = _f32(1.5707963705062866), _f32(-4.371138828673793e-08), _f32(-1.7151245100058819e-15)
+_HALF_PI_FLOAT32, _HALF_PI_REST_FLOAT32, _HALF_PI_LAST_FLOAT32 = (
+    _f32(1.5707964),
+    _f32(-4.371139e-08),
+    _f32(-1.7151245e-15),
+)
 _HALF_PI_FLOAT64, _HALF_PI_REST_FLOAT64 = np.float64(1.5707963267948966), np.float64(6.123233995736766e-17)
 _HALF_PI_LAST_FLOAT64 = np.float64(-1.4973849048591698e-33)
 _TWO_BY_PI_FLOAT32, _TWO_BY_PI_FLOAT64 = _f32(0.6366197723675814), np.float64(0.6366197723675814)
 _BOUND_FLOAT32 = _f32(2.0**17)
 _BOUND_FLOAT64 = np.float64(2.0**30)
-_libm_sin = rare_libm("sin", np.sin)
-_libm_cos = rare_libm("cos", np.cos)
+_libm_sin = libm("sin", np.sin)
+_libm_cos = libm("cos", np.cos)
+_libm_tan = libm("tan", np.tan)
 
 # (sin(x) / x - 1) / x^2, errors 2^-27.9 and 2^-57.7; (cos(x) - 1 + x^2 / 2) / x^4, 2^-33.1 and 2^-63.9; of x^2
 _sin_float32 = polynomial((-0.16666654, 0.008332106, -0.0001950782))
@@ -87,19 +93,26 @@ def cos_float32(x: Any) -> Any:
 
 
 @njit(inline=True)
-def _turn_float64(x: Any, quarter: int) -> Any:
-    """sin(x + quarter * pi/2) of a float64 within the bound."""
+def _sine_and_cosine_float64(x: Any) -> Any:
+    """Sin and cos of the remainder of a float64 within the bound, and the quadrant in the low bits of an int."""
     shifted = fma(x, _TWO_BY_PI_FLOAT64, MAGIC_FLOAT64)
     n = shifted - MAGIC_FLOAT64
     exact = fma(-n, _HALF_PI_FLOAT64, x)
     r = exact - n * _HALF_PI_REST_FLOAT64
     rest = fma(-n, _HALF_PI_LAST_FLOAT64, fma(-n, _HALF_PI_REST_FLOAT64, exact - r))
-    quadrant = bits(shifted) + quarter
     t = r * r
     sine = r + fma(r * t, _sin_float64(t), rest)
     half = 0.5 * t
     near = 1.0 - half
     cosine = near + (((1.0 - near) - half) + fma(t * t, _cos_float64(t), -r * rest))
+    return sine, cosine, bits(shifted)
+
+
+@njit(inline=True)
+def _turn_float64(x: Any, quarter: int) -> Any:
+    """sin(x + quarter * pi/2) of a float64 within the bound."""
+    sine, cosine, quadrant = _sine_and_cosine_float64(x)
+    quadrant = quadrant + quarter
     value = cosine if quadrant & 1 else sine
     return float64_of(bits(value) ^ ((quadrant & 2) << 62))
 
@@ -121,3 +134,19 @@ def cos_float64(x: Any) -> Any:
     if magnitude(x) > _BOUND_FLOAT64:
         value = _libm_cos(x)
     return value
+
+
+@njit(inline=True)
+def tan_float64(x: Any) -> Any:
+    """Tangent of a float64, of any size."""
+    a = magnitude(x)
+    sine, cosine, quadrant = _sine_and_cosine_float64(x)
+    odd = quadrant & 1
+    value = (-cosine if odd else sine) / (sine if odd else cosine)
+    value = x if a < 1e-8 else value
+    if a > _BOUND_FLOAT64:
+        value = _libm_tan(x)
+    return value
+
+
+tan_float32 = narrow(tan_float64)
