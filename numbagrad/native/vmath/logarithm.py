@@ -136,9 +136,7 @@ def log2_float32(x: Any) -> Any:
     """Logarithm to base 2 of a float32, exact for powers of 2."""
     k, f = _all_parts_float32(x)
     small = f * f * _log1p_tail_float32(f)
-    return _checked_float32(
-        fma(f, _LOG2E_FLOAT32, fma(small, _LOG2E_FLOAT32, fma(f, _LOG2E_REST_FLOAT32, k))), x
-    )
+    return _checked_float32(fma(f, _LOG2E_FLOAT32, fma(small, _LOG2E_FLOAT32, fma(f, _LOG2E_REST_FLOAT32, k))), x)
 
 
 @njit(inline=True)
@@ -146,9 +144,7 @@ def log2_float64(x: Any) -> Any:
     """Logarithm to base 2 of a float64, exact for powers of 2."""
     k, f = all_parts_float64(x)
     half, rest = _small_float64(f)
-    return _checked_float64(
-        fma(f, _LOG2E_FLOAT64, fma(rest - half, _LOG2E_FLOAT64, fma(f, _LOG2E_REST_FLOAT64, k))), x
-    )
+    return _checked_float64(fma(f, _LOG2E_FLOAT64, fma(rest - half, _LOG2E_FLOAT64, fma(f, _LOG2E_REST_FLOAT64, k))), x)
 
 
 @njit(inline=True)
@@ -157,9 +153,7 @@ def log10_float32(x: Any) -> Any:
     k, f = _all_parts_float32(x)
     small = f * f * _log1p_tail_float32(f)
     rest = fma(f, _LOG10E_REST_FLOAT32, k * _LOG10_2_REST_FLOAT32)
-    return _checked_float32(
-        fma(k, _LOG10_2_FLOAT32, fma(f, _LOG10E_FLOAT32, fma(small, _LOG10E_FLOAT32, rest))), x
-    )
+    return _checked_float32(fma(k, _LOG10_2_FLOAT32, fma(f, _LOG10E_FLOAT32, fma(small, _LOG10E_FLOAT32, rest))), x)
 
 
 @njit(inline=True)

@@ -100,10 +100,13 @@ def mod_float32(x: Any, y: Any) -> Any:
 
 @njit(inline=True)
 def floordiv_float32(x: Any, y: Any) -> Any:
-    """floor(x / y) of float32, of the exact quotient while that is below 2^23; x / 0 where `y` is 0."""
+    """floor(x / y) of float32, of the exact quotient, as NumPy's; x / 0 where `y` is 0."""
     quotient, rest = _floored_float32(x, y)
+    if (magnitude(quotient) >= _f32(2.0**23)) & (y != _f32(0.0)):
+        rest = _f32(_libm_fmod(np.float64(x), np.float64(y)))
+        quotient = nearest((x - rest) / y)
     above = (rest < _f32(0.0)) & (y > _f32(0.0)) | (rest > _f32(0.0)) & (y < _f32(0.0))
-    quotient = quotient - _f32(1.0) if above & (magnitude(quotient) < _f32(2.0**23)) else quotient
+    quotient = quotient - _f32(1.0) if above else quotient
     return _f32(np.nan) if (magnitude(x) == _f32(np.inf)) & (y != _f32(0.0)) else quotient
 
 
@@ -148,8 +151,11 @@ def mod_float64(x: Any, y: Any) -> Any:
 
 @njit(inline=True)
 def floordiv_float64(x: Any, y: Any) -> Any:
-    """floor(x / y) of float64, of the exact quotient while that is below 2^52; x / 0 where `y` is 0."""
+    """floor(x / y) of float64, of the exact quotient, as NumPy's; x / 0 where `y` is 0."""
     quotient, rest = _floored_float64(x, y)
+    if (magnitude(quotient) >= 2.0**52) & (y != 0.0):
+        rest = _libm_fmod(x, y)
+        quotient = nearest((x - rest) / y)
     above = (rest < 0.0) & (y > 0.0) | (rest > 0.0) & (y < 0.0)
-    quotient = quotient - 1.0 if above & (magnitude(quotient) < 2.0**52) else quotient
+    quotient = quotient - 1.0 if above else quotient
     return np.nan if (magnitude(x) == np.inf) & (y != 0.0) else quotient
