@@ -48,24 +48,25 @@ METHODS = (
     # order, indexing
     "sort topk argsort pick one_hot take slice slice_axis slice_like diag "
     # shapes
-    "split split_v2 expand_dims squeeze flatten reshape_like tile repeat pad broadcast_like broadcast_axes swapaxes flip "
-    "depth_to_space space_to_depth zeros_like ones_like shape_array size_array "
+    "split split_v2 expand_dims squeeze flatten reshape_like tile repeat pad broadcast_like broadcast_axes swapaxes "
+    "flip depth_to_space space_to_depth zeros_like ones_like shape_array size_array "
     # products, layers
     "dot batch_dot softmax log_softmax softmin"
 ).split()
 """The functions that are methods of NDArray too, with the array as their first argument."""
 
-for _name in METHODS:
-    if _name in FUNCTIONS:
-        setattr(NDArray, _name, FUNCTIONS[_name])
-
-NDArray.__getitem__ = getitem  # type: ignore[attr-defined]
-NDArray.__setitem__ = setitem  # type: ignore[attr-defined]
-NDArray.__matmul__ = linalg._matmul  # type: ignore[attr-defined]
-NDArray.transpose = shape._transpose_method  # type: ignore[attr-defined]
-NDArray.broadcast_to = shape._broadcast_to_method  # type: ignore[attr-defined]
-NDArray.tostype = creation._tostype  # type: ignore[attr-defined]
-NDArray.__getstate__ = serialization._getstate  # type: ignore[attr-defined]
-NDArray.__setstate__ = serialization._setstate  # type: ignore[attr-defined]
+_ATTACHED: dict[str, Any] = {
+    **{_name: FUNCTIONS[_name] for _name in METHODS},
+    "__getitem__": getitem,
+    "__setitem__": setitem,
+    "__matmul__": linalg._matmul,
+    "__getstate__": serialization._getstate,
+    "__setstate__": serialization._setstate,
+    "broadcast_to": shape._broadcast_to_method,
+    "tostype": creation._tostype,
+    "transpose": shape._transpose_method,
+}
+for _name, _function in _ATTACHED.items():
+    setattr(NDArray, _name, _function)
 
 __all__ = ["NDArray", "random", *FUNCTIONS]

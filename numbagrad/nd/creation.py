@@ -183,8 +183,9 @@ def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, out: Any = N
 
 def _only_storage(name: str, kwargs: dict[str, Any]) -> None:
     """Accept MXNet's ``stype="default"`` and ``name=``, and nothing else."""
-    if kwargs.pop("stype", None) not in (None, "default"):
-        raise MXNetError(f"{name}: arrays are dense, there is only stype 'default'")
+    stype = kwargs.pop("stype", None)
+    if stype not in (None, "default"):
+        raise MXNetError(f"{name}: arrays are dense, there is no stype {stype!r}")
     kwargs.pop("name", None)
     if kwargs:
         raise TypeError(f"{name}: unexpected keyword {', '.join(kwargs)}")

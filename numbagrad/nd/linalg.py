@@ -89,7 +89,9 @@ def batch_dot(
 
 
 def matmul(lhs: NDArray, rhs: NDArray) -> NDArray:
-    """The matrix product by NumPy's rules, ``lhs @ rhs``: vectors are rows and columns, axes before the last two broadcast.
+    """The matrix product by NumPy's rules, ``lhs @ rhs``.
+
+    Vectors are rows and columns; the axes before the last two broadcast.
 
     Raises
     ------

@@ -23,7 +23,7 @@ def reduced_axes(name: str, axis: Axis, ndim: int, exclude: bool = False) -> Axe
     """The axes that are reduced, from the front; all for None and ``()``."""
     if axis is None or (not isinstance(axis, (int, np.integer)) and not axis):
         return tuple(range(ndim))
-    axes = normal_axes(name, axis if isinstance(axis, int) else axis, ndim)  # type: ignore[arg-type]
+    axes = normal_axes(name, axis, ndim)  # type: ignore[arg-type]
     return tuple(k for k in range(ndim) if k not in axes) if exclude else axes
 
 
@@ -46,6 +46,8 @@ def reduced(
 
 def _whole(data: NDArray) -> NDArray:
     """Sums and products of truth values count them."""
+    if type(data) is not NDArray:
+        return data  # refused by name later
     return cast(data, dtype=_INT64) if data._flat.dtype.kind == "b" else data
 
 

@@ -2,8 +2,8 @@
 
 A file is little-endian: the number 0x112 and a reserved 0 (both uint64), the count and the records of the arrays, the
 count (0 or that of the arrays) and the names. A record of version 2 or 3 is a magic number, the storage type, the shape
-(int32 count, int64 lengths), the device (two int32), the dtype code (int32) and the elements in C order. Version 1 has no
-storage type; version 0 begins with the count of its uint32 lengths.
+(int32 count, int64 lengths), the device (two int32), the dtype code (int32) and the elements in C order. Version 1 has
+no storage type; version 0 begins with the count of its uint32 lengths.
 """
 
 import contextlib

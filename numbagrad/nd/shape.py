@@ -1,6 +1,7 @@
 """Functions that move elements about without changing them."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -393,9 +394,9 @@ def split_v2(
     else:
         marks = [slice(None, mark).indices(n)[1] for mark in (int(m) for m in indices_or_sections)]
         edges = [0, *marks, n]
-        if any(b < a for a, b in zip(edges, edges[1:], strict=False)):
+        if any(b < a for a, b in pairwise(edges)):
             raise MXNetError(f"split_v2: the positions {tuple(indices_or_sections)} do not increase")
-        lengths = [b - a for a, b in zip(edges, edges[1:], strict=False)]
+        lengths = [b - a for a, b in pairwise(edges)]
     return _cut(ary, k, lengths, squeeze_axis, "split_v2")
 
 
