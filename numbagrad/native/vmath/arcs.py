@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad.native.compiler import njit
+from numbagrad.native.vmath.doors import door
 from numbagrad.native.vmath.intrinsics import bits, fma, magnitude, polynomial, root, with_sign
 from numbagrad.native.vmath.narrow import narrow, narrow2
 
@@ -123,3 +124,8 @@ arctan_float32 = narrow(arctan_float64)
 arctan2_float32 = narrow2(arctan2_float64)
 arcsin_float32 = narrow(arcsin_float64)
 arccos_float32 = narrow(arccos_float64)
+
+arcsin = door("arcsin", arcsin_float32, arcsin_float64)
+arccos = door("arccos", arccos_float32, arccos_float64)
+arctan = door("arctan", arctan_float32, arctan_float64)
+arctan2 = door("arctan2", arctan2_float32, arctan2_float64)

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from numbagrad.native.compiler import njit
+from numbagrad.native.vmath.doors import door
 from numbagrad.native.vmath.exponential import (
     BIAS_FLOAT32,
     BIAS_FLOAT64,
@@ -24,6 +24,7 @@ from numbagrad.native.vmath.intrinsics import (
     magnitude,
     polynomial,
     root,
+    scipy_twin,
     with_sign,
 )
 from numbagrad.native.vmath.logarithm import log_float64
@@ -31,7 +32,7 @@ from numbagrad.native.vmath.narrow import narrow
 
 _f32 = np.float32
 _HALF_ROOT_PI = np.float64(0.886226925452758)
-_libm_erfc = libm("erfc", scipy.special.erfc)
+_libm_erfc = libm("erfc", scipy_twin("erfc"))
 
 # erf(x) / x - 1 of x^2 <= 1; errors 2^-24.5 and 2^-56.0 of erf(x)
 _small_float32 = polynomial((0.12837912, -0.37612322, 0.112801395, -0.026709992, 0.004915882, -0.0005624236))
@@ -130,3 +131,7 @@ def erfinv_float64(x: Any) -> Any:
 
 erfc_float32 = narrow(erfc_float64)
 erfinv_float32 = narrow(erfinv_float64)
+
+erf = door("erf", erf_float32, erf_float64)
+erfc = door("erfc", erfc_float32, erfc_float64)
+erfinv = door("erfinv", erfinv_float32, erfinv_float64)

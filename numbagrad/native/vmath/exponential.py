@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad.native.compiler import njit
+from numbagrad.native.vmath.doors import door
 from numbagrad.native.vmath.intrinsics import bits, float32_of, float64_of, fma, magnitude, polynomial
 
 _f32 = np.float32
@@ -177,3 +178,8 @@ def expm1_float64(x: Any) -> Any:
     half = float64_of((bits(shifted) + 1022) << 52)
     value = fma(half, q, half - 0.5) * 2.0
     return x if magnitude(x) < 1e-18 else value
+
+
+exp = door("exp", exp_float32, exp_float64)
+expm1 = door("expm1", expm1_float32, expm1_float64)
+exp2 = door("exp2", exp2_float32, exp2_float64)

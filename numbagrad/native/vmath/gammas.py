@@ -6,16 +6,16 @@ The series are those of Abramowitz and Stegun, 6.3.18 and 6.4.12; the reflection
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from numbagrad.native.compiler import njit
-from numbagrad.native.vmath.intrinsics import libm, nearest, polynomial
+from numbagrad.native.vmath.doors import door
+from numbagrad.native.vmath.intrinsics import libm, nearest, polynomial, scipy_twin
 from numbagrad.native.vmath.logarithm import log_float64
 from numbagrad.native.vmath.narrow import narrow
 from numbagrad.native.vmath.trigonometric import sin_float64, tan_float64
 
-_libm_gamma = libm("tgamma", scipy.special.gamma)
-_libm_gammaln = libm("lgamma", scipy.special.gammaln)
+_libm_gamma = libm("tgamma", scipy_twin("gamma"))
+_libm_gammaln = libm("lgamma", scipy_twin("gammaln"))
 
 # the positive zero of digamma in two parts, and digamma(x) / (x - zero) of x - 3/2, 1 <= x <= 2, error 2^-54.3
 _ZERO, _ZERO_REST = np.float64(1.4616321449683622), np.float64(9.549995429965697e-17)
@@ -111,3 +111,8 @@ gamma_float32 = narrow(gamma_float64)
 gammaln_float32 = narrow(gammaln_float64)
 digamma_float32 = narrow(digamma_float64)
 trigamma_float32 = narrow(trigamma_float64)
+
+gamma = door("gamma", gamma_float32, gamma_float64)
+gammaln = door("gammaln", gammaln_float32, gammaln_float64)
+digamma = door("digamma", digamma_float32, digamma_float64)
+trigamma = door("trigamma", trigamma_float32, trigamma_float64)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad.native.compiler import njit
+from numbagrad.native.vmath.doors import door
 from numbagrad.native.vmath.exponential import (
     BIAS_FLOAT32,
     BIAS_FLOAT64,
@@ -120,3 +121,9 @@ def arctanh_float64(x: Any) -> Any:
 arcsinh_float32 = narrow(arcsinh_float64)
 arccosh_float32 = narrow(arccosh_float64)
 arctanh_float32 = narrow(arctanh_float64)
+
+sinh = door("sinh", sinh_float32, sinh_float64)
+cosh = door("cosh", cosh_float32, cosh_float64)
+arcsinh = door("arcsinh", arcsinh_float32, arcsinh_float64)
+arccosh = door("arccosh", arccosh_float32, arccosh_float64)
+arctanh = door("arctanh", arctanh_float32, arctanh_float64)

@@ -61,7 +61,7 @@ def _bits_twin(x: Any) -> int:
 @intrinsic(_bits_twin)
 def bits(typingctx: Any, x: Any) -> Any:
     """The bits of a float32 as int32, of a float64 as int64."""
-    integer = {types.float32: types.int32, types.float64: types.int64}.get(x)
+    integer: Any = {types.float32: types.int32, types.float64: types.int64}.get(x)
     if integer is None:
         return None
 
@@ -188,6 +188,17 @@ def libm(name: str, twin: Callable[[Any], Any]) -> Any:
         return x(x), lambda context, builder, signature, args: _call_libm(builder, name, args)
 
     return call
+
+
+def scipy_twin(name: str) -> Callable[[Any], Any]:
+    """The function `name` of scipy.special, which takes long to import and is therefore imported when called."""
+
+    def twin(x: Any) -> Any:
+        import scipy.special
+
+        return getattr(scipy.special, name)(x)
+
+    return twin
 
 
 def libm2(name: str, twin: Callable[[Any, Any], Any]) -> Any:

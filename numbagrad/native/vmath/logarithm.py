@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad.native.compiler import njit
+from numbagrad.native.vmath.doors import door
 from numbagrad.native.vmath.exponential import (
     LN2_FLOAT32,
     LN2_FLOAT64,
@@ -195,3 +196,9 @@ def log1p_float64(x: Any) -> Any:
     value = value if x < np.inf else x
     value = np.nan if x < -1.0 else value
     return with_sign(np.inf if x == -1.0 else value, x)
+
+
+log = door("log", log_float32, log_float64)
+log1p = door("log1p", log1p_float32, log1p_float64)
+log2 = door("log2", log2_float32, log2_float64)
+log10 = door("log10", log10_float32, log10_float64)

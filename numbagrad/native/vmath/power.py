@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad.native.compiler import njit
+from numbagrad.native.vmath.doors import door
 from numbagrad.native.vmath.exponential import MAGIC_FLOAT64, exp2_tail_float64, scaled_float64
 from numbagrad.native.vmath.intrinsics import bits, down, float32_of, float64_of, fma, magnitude, polynomial
 from numbagrad.native.vmath.logarithm import all_parts_float64, float64_from, parts_float64
@@ -119,3 +120,6 @@ def pow_float64(x: Any, y: Any) -> Any:
     value = float64_of(bits(value) ^ ((bits(x) & -0x8000000000000000) if odd else 0))
     value = x + y if (x != x) | (y != y) else value
     return 1.0 if (x == 1.0) | (y == 0.0) else value
+
+
+pow = door("pow", pow_float32, pow_float64)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad.native.compiler import njit
+from numbagrad.native.vmath.doors import door
 from numbagrad.native.vmath.exponential import BIAS_FLOAT64
 from numbagrad.native.vmath.intrinsics import bits, down, float64_of, fma, magnitude, polynomial, root, with_sign
 from numbagrad.native.vmath.logarithm import float64_from
@@ -87,3 +88,9 @@ def hypot_float64(x: Any, y: Any) -> Any:
 cbrt_float32 = narrow(cbrt_float64)
 rcbrt_float32 = narrow(rcbrt_float64)
 hypot_float32 = narrow2(hypot_float64)
+
+sqrt = door("sqrt", sqrt_float32, sqrt_float64)
+rsqrt = door("rsqrt", rsqrt_float32, rsqrt_float64)
+cbrt = door("cbrt", cbrt_float32, cbrt_float64)
+rcbrt = door("rcbrt", rcbrt_float32, rcbrt_float64)
+hypot = door("hypot", hypot_float32, hypot_float64)

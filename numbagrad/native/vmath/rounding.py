@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad.native.compiler import njit
+from numbagrad.native.vmath.doors import door
 from numbagrad.native.vmath.intrinsics import down, fma, libm2, magnitude, nearest, towards_zero, up, with_sign
 
 _f32 = np.float32
@@ -159,3 +160,14 @@ def floordiv_float64(x: Any, y: Any) -> Any:
     above = (rest < 0.0) & (y > 0.0) | (rest > 0.0) & (y < 0.0)
     quotient = quotient - 1.0 if above else quotient
     return np.nan if (magnitude(x) == np.inf) & (y != 0.0) else quotient
+
+
+floor = door("floor", floor_float32, floor_float64)
+ceil = door("ceil", ceil_float32, ceil_float64)
+trunc = door("trunc", trunc_float32, trunc_float64)
+rint = door("rint", rint_float32, rint_float64)
+round = door("round", round_float32, round_float64)
+sign = door("sign", sign_float32, sign_float64)
+mod = door("mod", mod_float32, mod_float64)
+floordiv = door("floordiv", floordiv_float32, floordiv_float64)
+copysign = door("copysign", copysign_float32, copysign_float64)

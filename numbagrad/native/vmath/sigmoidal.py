@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad.native.compiler import njit
+from numbagrad.native.vmath.doors import door
 from numbagrad.native.vmath.exponential import (
     BIAS_FLOAT32,
     BIAS_FLOAT64,
@@ -136,3 +137,8 @@ def softplus_float64(x: Any) -> Any:
     z = s * s
     tail = z * _atanh_tail_float64(z)
     return (0.0 if x < 0.0 else x) + fma(-s, e - tail, e)
+
+
+tanh = door("tanh", tanh_float32, tanh_float64)
+sigmoid = door("sigmoid", sigmoid_float32, sigmoid_float64)
+softplus = door("softplus", softplus_float32, softplus_float64)

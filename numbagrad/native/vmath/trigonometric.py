@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad.native.compiler import njit
+from numbagrad.native.vmath.doors import door
 from numbagrad.native.vmath.exponential import MAGIC_FLOAT32, MAGIC_FLOAT64
 from numbagrad.native.vmath.intrinsics import bits, float32_of, float64_of, fma, libm, low32, magnitude, polynomial
 from numbagrad.native.vmath.narrow import narrow
@@ -150,3 +151,7 @@ def tan_float64(x: Any) -> Any:
 
 
 tan_float32 = narrow(tan_float64)
+
+sin = door("sin", sin_float32, sin_float64)
+cos = door("cos", cos_float32, cos_float64)
+tan = door("tan", tan_float32, tan_float64)
