@@ -43,12 +43,12 @@ class Leaf:
     that a captured step can set it too, whether a backward wrote the gradient since the flag was last reset.
     """
 
-    __slots__ = ("__weakref__", "flag", "gradient", "id", "request")
+    __slots__ = ("__weakref__", "flag", "grad", "gradient", "mark", "request")
 
     parents = ()
 
     def __init__(self, gradient: Any, request: str) -> None:
-        self.id = next_id()
+        self.mark = 0
         self.gradient = gradient
         self.request = request
         self.flag = np.zeros(1, np.int8)
@@ -60,14 +60,17 @@ class Node:
     ``parents`` holds a Node, a Leaf or None an input, and None altogether once the node is freed. ``arrays`` holds the inputs
     that the VJP reads (of an elementwise op only those, else one an input, None for the others), ``out`` the memory
     ``(storage, flat, shape)`` of the outputs that it reads: not the arrays themselves, which point here. ``stamp`` is the
-    serial number of the last write before the call; what was written later must not be read.
+    serial number of the last write before the call; what was written later must not be read. ``mark`` and ``grad`` belong to
+    the pass that goes through the node.
     """
 
     __slots__ = (
         "__weakref__",
         "arrays",
         "aux",
+        "grad",
         "id",
+        "mark",
         "op",
         "out",
         "outputs",
@@ -87,6 +90,7 @@ class Node:
         self.params = params
         self.aux = aux
         self.stamp = memory.serial
+        self.mark = 0
 
     # The Context that VJP rules see.
 
@@ -129,7 +133,7 @@ class ProjectionOp:
 class Projection:
     """One output of a call that has several: a node of its own, so that every array has one node."""
 
-    __slots__ = ("__weakref__", "id", "index", "parents", "stamp")
+    __slots__ = ("__weakref__", "grad", "id", "index", "mark", "parents", "stamp")
 
     op = ProjectionOp
     arrays = ()
@@ -140,6 +144,7 @@ class Projection:
         self.parents: tuple[Any, ...] | None = (node,)
         self.index = index
         self.stamp = memory.serial
+        self.mark = 0
 
     def free(self) -> None:
         """Let go of the call."""

@@ -10,7 +10,8 @@ from numbagrad.errors import MXNetError
 from numbagrad.ops.dtypes import FLOAT32, floating
 from numbagrad.ops.shaping import identity
 from numbagrad.tape import Leaf, RebindEpoch, state
-from numbagrad.walk import Walk, zeros
+from numbagrad.vjp import zeros
+from numbagrad.walk import NOTHING, walk
 
 REQUESTS = ("write", "add", "null")
 
@@ -134,7 +135,7 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     recording, training = flags.recording, flags.training
     flags.recording, flags.training = False, train_mode
     try:
-        Walk(False, retain_graph).run(pairs)
+        walk(pairs, retain_graph)
     finally:
         flags.recording, flags.training = recording, training
 
@@ -187,14 +188,13 @@ def grad(
     recording, training = flags.recording, flags.training
     flags.recording, flags.training = create_graph, train_mode
     try:
-        walk = Walk(create_graph, create_graph if retain_graph is None else retain_graph, [v._node for v in variables])
-        walk.run(pairs)
+        retain = create_graph if retain_graph is None else retain_graph
+        results = walk(pairs, retain, create_graph, [variable._node for variable in variables])
         given = {id(gradient._storage) for _, gradient in pairs}
         found = []
-        for variable in variables:
-            if variable._node not in walk.grads:
+        for variable, result in zip(variables, results, strict=True):
+            if result is NOTHING:
                 raise MXNetError(f"grad: no head depends on a variable of shape {variable._shape}")
-            result = walk.grads[variable._node]
             if result is None:
                 result = zeros(variable._shape, floating(variable._flat.dtype))
             elif id(result._storage) in given:

@@ -17,7 +17,7 @@ from numbagrad.ops.arithmetic import add, multiply
 from numbagrad.ops.casting import cast_flat, raw
 from numbagrad.ops.dtypes import as_dtype, floating
 from numbagrad.tape import Leaf, RebindEpoch
-from numbagrad.walk import zeros
+from numbagrad.vjp import zeros
 
 REQUESTS = ("write", "add", "null")
 STYPES = ("default", "row_sparse", "csr")

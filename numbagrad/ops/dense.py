@@ -35,7 +35,7 @@ def _reference(x: Any, weight: Any, bias: Any, *, activation: int) -> Any:
     return _BY_CODE[activation](y) if activation else y
 
 
-def _vjp(context: Any, g: Any, walk: Any) -> list[Any]:
+def _vjp(context: Any, g: Any, into: Any) -> list[Any]:
     x, w, bias = context.arrays
     n, k = x._shape
     units = w._shape[0]
@@ -50,7 +50,7 @@ def _vjp(context: Any, g: Any, walk: Any) -> list[Any]:
         dx = np.empty(n * k, flat.dtype)
         results[0] = (dx, (n, k))
     if parents[1] is not None:
-        offered = walk.buffer(parents[1], True)
+        offered = into(parents[1], True)
         if offered is None:
             dw = np.empty(units * k, flat.dtype)
             results[1] = (dw, (units, k))
@@ -58,7 +58,7 @@ def _vjp(context: Any, g: Any, walk: Any) -> list[Any]:
             dw, add_w = offered
             results[1] = WRITTEN
     if bias is not None and parents[2] is not None:
-        offered = walk.buffer(parents[2], True)
+        offered = into(parents[2], True)
         if offered is None:
             db = np.empty(units, flat.dtype)
             results[2] = (db, (units,))

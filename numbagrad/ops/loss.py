@@ -31,7 +31,7 @@ def _ce_reference(x: Any, label: Any, *, weight: float) -> Any:
     return a.multiply(pick(logp, cast(label, dtype="int64"), axis=1, keepdims=False, mode="clip"), -weight)
 
 
-def _ce_vjp(context: Any, g: Any, walk: Any) -> list[Any]:
+def _ce_vjp(context: Any, g: Any, into: Any) -> list[Any]:
     label = context.arrays[1]._flat
     n, classes = context.shape(0)
     dx = np.empty(n * classes, g._flat.dtype)
@@ -72,7 +72,7 @@ def _dense_ce_reference(x: Any, label: Any, *, weight: float) -> Any:
     return a.multiply(sum_(a.multiply(logp, label), axes=(1,), keepdims=False), -weight)
 
 
-def _dense_ce_vjp(context: Any, g: Any, walk: Any) -> list[Any]:
+def _dense_ce_vjp(context: Any, g: Any, into: Any) -> list[Any]:
     x, label = [array._flat for array in context.arrays]
     shape = n, classes = context.shape(0)
     weight = context.params["weight"]
@@ -135,7 +135,7 @@ def _averaged(
         loss = a.multiply(elementwise(x, label), weight)
         return mean(loss, axes=tuple(range(1, len(x._shape))), keepdims=False) if len(x._shape) > 1 else loss
 
-    def rule(context: Any, g: Any, walk: Any) -> list[Any]:
+    def rule(context: Any, g: Any, into: Any) -> list[Any]:
         x, label = [array._flat for array in context.arrays]
         shape = context.shape(0)
         batch = shape[0]

@@ -54,12 +54,12 @@ def _scaled(x: Any, gamma: Any, beta: Any, axis: int) -> Any:
 
 
 def _destination(
-    want: bool, context: Any, walk: Any, i: int, n: int, unused: np.ndarray
+    want: bool, context: Any, into: Any, i: int, n: int, unused: np.ndarray
 ) -> tuple[np.ndarray, bool, Any]:
     """Where the gradient of a vector goes: the buffer, whether to add, and what the VJP returns for it."""
     if not want:
         return unused, False, None
-    offered = walk.buffer(context.parents[i], True)
+    offered = into(context.parents[i], True)
     if offered is None:
         flat = np.empty(n, unused.dtype)
         return flat, False, (flat, (n,))
@@ -69,7 +69,7 @@ def _destination(
 # ------------------------------------------------------------------------------------------------------ batch
 
 
-def _batch_vjp(context: Any, g: Any, walk: Any, statistics: tuple[np.ndarray, np.ndarray], through: bool) -> Any:
+def _batch_vjp(context: Any, g: Any, into: Any, statistics: tuple[np.ndarray, np.ndarray], through: bool) -> Any:
     x, gamma = [array._flat for array in context.arrays[:2]]
     shape, params = context.shape(0), context.params
     outer, n, inner = _sizes(shape, params["axis"])
@@ -77,8 +77,8 @@ def _batch_vjp(context: Any, g: Any, walk: Any, statistics: tuple[np.ndarray, np
     fix_gamma = params["fix_gamma"]
     want_x, want_gamma, want_beta = context.wants(0), context.wants(1) and not fix_gamma, context.wants(2)
     dx = np.empty(x.size, x.dtype) if want_x else unused
-    dgamma, add_gamma, for_gamma = _destination(want_gamma, context, walk, 1, n, unused)
-    dbeta, add_beta, for_beta = _destination(want_beta, context, walk, 2, n, unused)
+    dgamma, add_gamma, for_gamma = _destination(want_gamma, context, into, 1, n, unused)
+    dbeta, add_beta, for_beta = _destination(want_beta, context, into, 2, n, unused)
     launch(
         kernels.batch_norm_vjp,
         g._flat,
@@ -135,7 +135,7 @@ def _training_samples() -> list[Sample]:
 
 @fused(
     "batch_norm",
-    lambda context, g, walk: _batch_vjp(context, g, walk, context.aux, True),
+    lambda context, g, into: _batch_vjp(context, g, into, context.aux, True),
     _training_reference,
     samples=_training_samples,
 )
@@ -193,13 +193,13 @@ def _inference_reference(
     return _scaled(z, None if fix_gamma else gamma, beta, axis)
 
 
-def _inference_vjp(context: Any, g: Any, walk: Any) -> Any:
+def _inference_vjp(context: Any, g: Any, into: Any) -> Any:
     running_mean, running_var = [array._flat for array in context.arrays[3:5]]
     dtype = g._flat.dtype
     n = running_mean.size
     statistics = np.empty(n, dtype), np.empty(n, dtype)
     launch(kernels.running_statistics, running_mean, running_var, *statistics, n, context.params["eps"])
-    return [*_batch_vjp(context, g, walk, statistics, False), None, None]
+    return [*_batch_vjp(context, g, into, statistics, False), None, None]
 
 
 def _inference_samples() -> list[Sample]:
@@ -315,7 +315,7 @@ def _layer_reference(x: Any, gamma: Any, beta: Any, *, axis: int, eps: float) ->
     return _scaled(_normalized(x, (axis,), eps), gamma, beta, axis)
 
 
-def _layer_vjp(context: Any, g: Any, walk: Any) -> Any:
+def _layer_vjp(context: Any, g: Any, into: Any) -> Any:
     x, vector = context.arrays[0]._flat, context.arrays[1]
     shape = context.shape(0)
     outer, n, inner = _sizes(shape, context.params["axis"])
@@ -323,8 +323,8 @@ def _layer_vjp(context: Any, g: Any, walk: Any) -> Any:
     affine = vector is not None
     want_x, want_gamma, want_beta = context.wants(0), context.wants(1), context.wants(2)
     dx = np.empty(x.size, x.dtype) if want_x else unused
-    dgamma, add_gamma, for_gamma = _destination(want_gamma, context, walk, 1, n, unused)
-    dbeta, add_beta, for_beta = _destination(want_beta, context, walk, 2, n, unused)
+    dgamma, add_gamma, for_gamma = _destination(want_gamma, context, into, 1, n, unused)
+    dbeta, add_beta, for_beta = _destination(want_beta, context, into, 2, n, unused)
     launch(
         kernels.layer_norm_vjp,
         g._flat,

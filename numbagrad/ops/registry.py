@@ -322,8 +322,8 @@ class Fused(Composed):
     Parameters
     ----------
     vjp : callable
-        ``vjp(context, *head gradients, walk)`` returns one gradient an input as ``(flat, shape)``, or None, or
-        :data:`WRITTEN`. ``walk.buffer(context.parents[i], can_add)`` is None, or ``(flat, accumulate)``: a buffer that the
+        ``vjp(context, *head gradients, into)`` returns one gradient an input as ``(flat, shape)``, or None, or
+        :data:`WRITTEN`. ``into(context.parents[i], can_add)`` is None, or ``(flat, accumulate)``: a buffer that the
         gradient of input i may be written to (or added to) instead.
     reference : callable
         ``reference(*arrays, **params)`` computes the same from other ops; higher orders go through it.

@@ -37,7 +37,7 @@ def _log_softmax_reference(x: Any, *, axis: int, temperature: float) -> Any:
 
 
 def _vjp(kernel: Kernel) -> Callable[..., list[Any]]:
-    def rule(context: Any, g: Any, walk: Any) -> list[Any]:
+    def rule(context: Any, g: Any, into: Any) -> list[Any]:
         y = context.out[0][1]
         shape = context.shape(0)
         out = np.empty(y.size, y.dtype)

@@ -9,7 +9,7 @@ from numbagrad.kernels.kernel import Kernel
 from numbagrad.launch import launch
 from numbagrad.ops.casting import cast_flat, write_cast
 from numbagrad.ops.dtypes import FLOAT32
-from numbagrad.walk import zeros
+from numbagrad.vjp import zeros
 
 _HALF = np.dtype("float16")
 
