@@ -1,7 +1,22 @@
 """MXNet's imperative training API - autograd, nd, gluon - on Numba kernels."""
 
-from numbagrad import attribute, autograd, context, gluon, initializer, lr_scheduler, name, nd, optimizer, random
+from numbagrad import (
+    attribute,
+    autograd,
+    base,
+    context,
+    gluon,
+    initializer,
+    lr_scheduler,
+    name,
+    nd,
+    optimizer,
+    random,
+)
+from numbagrad.absent import absent as _absent
+from numbagrad.absent import guard as _guard
 from numbagrad.attribute import AttrScope
+from numbagrad.capture import jit
 from numbagrad.context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from numbagrad.errors import MXNetError
 
@@ -16,6 +31,7 @@ __all__ = [
     "MXNetError",
     "attribute",
     "autograd",
+    "base",
     "context",
     "cpu",
     "cpu_pinned",
@@ -24,6 +40,7 @@ __all__ = [
     "gpu",
     "init",
     "initializer",
+    "jit",
     "lr_scheduler",
     "name",
     "nd",
@@ -33,3 +50,10 @@ __all__ = [
     "random",
     "rnd",
 ]
+
+# A program that asks for a name of MXNet that is not here yet is told so, and what is near.
+_guard(
+    attribute, autograd, base, context, initializer, lr_scheduler, name, nd, nd.random, optimizer, random, gluon,
+    gluon.block, gluon.data, gluon.loss, gluon.nn, gluon.parameter, gluon.trainer, gluon.utils,
+)  # fmt: skip
+__getattr__ = _absent(__name__)
