@@ -17,6 +17,7 @@ from numbagrad.kernels import random as draws
 from numbagrad.kernels.strided import fill
 from numbagrad.launch import launch
 from numbagrad.nd.ndarray import NDArray
+from numbagrad.nd.serialization import load
 from numbagrad.ops.casting import write_cast
 from numbagrad.ops.layout import size_of
 from numbagrad.ops.random import draw
@@ -38,6 +39,7 @@ class InitDesc(str):
     global_init: Any
 
     def __new__(cls, name: str, attrs: dict[str, Any] | None = None, global_init: Any = None) -> "InitDesc":
+        """Make the name, with its attributes."""
         made = super().__new__(cls, name)
         made.attrs = attrs or {}
         made.global_init = global_init
@@ -116,14 +118,14 @@ def create(initializer: Any, *args: Any, **kwargs: Any) -> "Initializer":
         For a name that is not registered, and for anything that is no initializer.
     """
     if isinstance(initializer, Initializer):
-        assert not args and not kwargs, "arguments make no sense with an initializer that exists already"
+        assert len(args) + len(kwargs) == 0, "arguments make no sense with an initializer that exists already"
         return initializer
     assert isinstance(initializer, str), (
         f"an initializer is expected, by name or as an instance, not {type(initializer).__name__}"
     )
     name = initializer
     if name.startswith("["):
-        assert not args and not kwargs, "arguments make no sense with an initializer that was dumped with its own"
+        assert len(args) + len(kwargs) == 0, "arguments make no sense with an initializer that was dumped with its own"
         name, kwargs = json.loads(name)
     assert name.lower() in _REGISTRY, (
         f"{name} is not registered. Registered initializers: {', '.join(sorted(_REGISTRY))}; "
@@ -136,7 +138,7 @@ def create(initializer: Any, *args: Any, **kwargs: Any) -> "Initializer":
 
 
 class Initializer:
-    """The base class: a subclass writes ``_init_weight(self, name, array)`` and hands its arguments to ``__init__`` here.
+    """The base class: a subclass writes ``_init_weight(self, name, array)`` and hands its arguments to ``__init__``.
 
     Called as ``initializer(InitDesc(name), array)`` it goes by the end of the name: ``weight`` is initialised by
     :meth:`_init_weight`, ``bias``, ``beta`` and ``min`` become 0, ``gamma`` and ``max`` become 1. Gluon does not go by
@@ -154,7 +156,7 @@ class Initializer:
         self._print_func: Callable[[NDArray], str] | None = None
 
     def set_verbosity(self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None) -> "Initializer":
-        """Print what is initialised, and a figure of its values: root mean square unless `print_func` says otherwise."""
+        """Print what is initialised, and the root mean square of its values, or what `print_func` makes of them."""
         self._verbose = verbose
         self._print_func = print_func
         return self
@@ -224,8 +226,8 @@ class Initializer:
 
     def _init_default(self, name: str, arr: NDArray) -> None:
         raise ValueError(
-            f"no rule initialises a parameter called {name}: only names that end in weight, bias, gamma, beta, min or max "
-            "have one; give the parameter an initializer of its own"
+            f"no rule initialises a parameter called {name}: only names that end in weight, bias, gamma, beta, min "
+            "or max have one; give the parameter an initializer of its own"
         )
 
 
@@ -358,7 +360,9 @@ class Xavier(Initializer):
     def _init_weight(self, name: str, arr: NDArray) -> None:
         shape = arr._shape
         if len(shape) < 2:
-            raise ValueError(f"{type(self).__name__} cannot initialise {name} of shape {shape}: it needs two axes at least")
+            raise ValueError(
+                f"{type(self).__name__} cannot initialise {name} of shape {shape}: it needs two axes at least"
+            )
         field = size_of(shape[2:])
         fan_in, fan_out = shape[1] * field, shape[0] * field
         factors = {"avg": (fan_in + fan_out) / 2, "in": fan_in, "out": fan_out}
@@ -375,7 +379,10 @@ class Xavier(Initializer):
 
 @register
 class MSRAPrelu(Xavier):
-    """Normal :class:`Xavier` of magnitude 2 / (1 + slope^2), for layers before a PReLU of that slope (He et al. 2015)."""
+    """Normal :class:`Xavier` of magnitude 2 / (1 + slope^2), for layers before a PReLU of that slope.
+
+    K. He et al., Delving Deep into Rectifiers, 2015.
+    """
 
     def __init__(self, factor_type: str = "avg", slope: float = 0.25) -> None:
         super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
@@ -458,9 +465,7 @@ class Load:
 
     def __init__(self, param: Any, default_init: Any = None, verbose: bool = False) -> None:
         if isinstance(param, str):
-            from numbagrad import nd
-
-            param = nd.load(param)
+            param = load(param)
         assert isinstance(param, Mapping), f"Load: a dict of arrays is needed, not {type(param).__name__}"
         self.param = {name[4:] if name.startswith(("arg:", "aux:")) else name: arr for name, arr in param.items()}
         self.default_init = default_init
@@ -470,7 +475,9 @@ class Load:
         """Initialise `arr`, called `name`."""
         if name in self.param:
             found = self.param[name]
-            assert found.shape == arr.shape, f"Load: {name} has shape {arr.shape}, but what was loaded has {found.shape}"
+            assert found.shape == arr.shape, (
+                f"Load: {name} has shape {arr.shape}, but what was loaded has {found.shape}"
+            )
             _set(arr, found)
         else:
             assert self.default_init is not None, f"Load: {name} was not loaded, and there is no default_init"

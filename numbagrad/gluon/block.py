@@ -74,6 +74,7 @@ class Block:
         self._forward_pre_hooks: dict[int, Callable[..., Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
+        """Call ``forward``, and the hooks before and after it."""
         if self._hooked:
             return self._call_hooked(args)
         return self.forward(*args)
@@ -102,8 +103,8 @@ class Block:
             self.register_child(value, name)
         elif isinstance(value, Parameter):
             assert name not in self._reg_params, (
-                f"Overriding Parameter attribute {name} is not allowed. If you want to share parameters between blocks, "
-                "pass 'params' when making them."
+                f"Overriding Parameter attribute {name} is not allowed. If you want to share parameters between "
+                "blocks, pass 'params' when making them."
             )
             self._reg_params[name] = value
         object.__setattr__(self, name, value)
@@ -146,8 +147,9 @@ class Block:
         for key, value in self.__dict__.items():
             if key != "_children" and isinstance(value, (list, tuple, dict)) and _holds_other_block(value, known):
                 warnings.warn(
-                    f'"{type(self).__name__}.{key}" is an unregistered container with Blocks: those inside a list, tuple '
-                    "or dict are not found. Call register_child() for each, or use nn.Sequential or nn.HybridSequential.",
+                    f'"{type(self).__name__}.{key}" is an unregistered container with Blocks: those inside a list, '
+                    "tuple or dict are not found. Call register_child() for each, or use nn.Sequential or "
+                    "nn.HybridSequential.",
                     stacklevel=2,
                 )
         found = ParameterDict(self._params.prefix)
@@ -170,7 +172,9 @@ class Block:
         return found
 
     def __repr__(self) -> str:
-        lines = [f"  ({key}): {indent(repr(value))}" for key, value in self.__dict__.items() if isinstance(value, Block)]
+        lines = [
+            f"  ({key}): {indent(repr(value))}" for key, value in self.__dict__.items() if isinstance(value, Block)
+        ]
         return f"{type(self).__name__}(\n" + "\n".join(lines) + "\n)"
 
     def apply(self, fn: Callable[["Block"], Any]) -> "Block":
@@ -334,8 +338,8 @@ class HybridBlock(Block):
         """Make `block`, which must be a HybridBlock, a child."""
         if not isinstance(block, HybridBlock):
             raise ValueError(
-                f"Children of HybridBlock must also be HybridBlock, but {block} has type {type(block)}. If you are using "
-                "Sequential, please try HybridSequential instead."
+                f"Children of HybridBlock must also be HybridBlock, but {block} has type {type(block)}. If you are "
+                "using Sequential, please try HybridSequential instead."
             )
         super().register_child(block, name)
 
@@ -350,8 +354,8 @@ class HybridBlock(Block):
 
         Notes
         -----
-        As in MXNet the inputs of a hybridized block are arrays or None, on one device label, and which are None is fixed
-        by the first call; ValueError else.
+        As in MXNet the inputs of a hybridized block are arrays or None, on one device label, and which are None is
+        fixed by the first call; ValueError else.
         """
         object.__setattr__(self, "_active", active)
         object.__setattr__(self, "_checked", active)
@@ -380,7 +384,9 @@ class HybridBlock(Block):
         _need_an_array(self, arrays)
         for leaf in leaves:
             if leaf is not None and not isinstance(leaf, NDArray):
-                raise ValueError(f"{self.name}: inputs of a hybridized block are arrays or None, not {type(leaf).__name__}")
+                raise ValueError(
+                    f"{self.name}: inputs of a hybridized block are arrays or None, not {type(leaf).__name__}"
+                )
         if len({array.context for array in arrays}) > 1:
             raise ValueError(
                 f"{self.name}: inputs of a hybridized block must be on one context, not on "
@@ -391,16 +397,16 @@ class HybridBlock(Block):
             self._call_pattern = pattern
         elif self._call_pattern != pattern:
             raise ValueError(
-                f"{self.name}: the first call of a hybridized block fixes which inputs are None and how they are nested; "
-                "this call differs from it"
+                f"{self.name}: the first call of a hybridized block fixes which inputs are None and how they are "
+                "nested; this call differs from it"
             )
 
     def infer_shape(self, *args: Any) -> None:
         """Set the shapes of the block's own parameters from inputs; to be overridden where some may be unknown."""
         unknown = [parameter.name for parameter in self._reg_params.values() if parameter._deferred_init is not None]
         raise ValueError(
-            f"{self.name}: the shapes of {', '.join(unknown)} are not known, and {type(self).__name__} does not say how "
-            "they follow from the inputs: give them in full, or define infer_shape(self, *args), which sets them"
+            f"{self.name}: the shapes of {', '.join(unknown)} are not known, and {type(self).__name__} does not say "
+            "how they follow from the inputs: give them in full, or define infer_shape(self, *args), which sets them"
         )
 
     def forward(self, x: Any, *args: Any) -> Any:

@@ -8,7 +8,10 @@ _next_id = itertools.count().__next__
 
 
 class HookHandle:
-    """What registering a hook returns; ``detach()`` takes the hook off again, and so does leaving it as a ``with`` block."""
+    """What registering a hook returns.
+
+    ``detach()`` takes the hook off again, and so does leaving it as a ``with`` block.
+    """
 
     def __init__(self, block: Any, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
         self._block = block

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numbagrad.array import wrote
 from numbagrad import autograd, initializer
+from numbagrad.array import wrote
 from numbagrad.context import CPU0, Context, current_context
 from numbagrad.errors import MXNetError
 from numbagrad.kernels.strided import fill
@@ -45,6 +45,11 @@ class _Deferred(NamedTuple):
 def is_known(shape: Sequence[int] | None) -> bool:
     """Whether every length of `shape` is known."""
     return shape is not None and all(n > 0 for n in shape)
+
+
+def fills(shape: Sequence[int], declared: Sequence[int]) -> bool:
+    """Whether `shape` is `declared` but for lengths that were unknown."""
+    return len(shape) == len(declared) and all(m in (n, 0, -1) for n, m in zip(shape, declared))
 
 
 def as_array(value: Any) -> NDArray:
@@ -184,7 +189,7 @@ class Parameter:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         mine = self._shape
         if mine is not None:
-            assert len(shape) == len(mine) and all(m in (n, 0, -1) for n, m in zip(shape, mine)), (
+            assert fills(shape, mine), (
                 f"Parameter '{self.name}': expected shape {mine} is incompatible with given shape {shape}"
             )
         self._shape = shape
@@ -338,6 +343,7 @@ class Parameter:
         node = data._node
         if type(node) is not Leaf:
             raise RuntimeError(f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'")
+        node.gradient._storage.pinned = True  # a program has it: it may become an input of the graph
         return node.gradient
 
     def grad(self, ctx: Any = None) -> NDArray:
@@ -434,9 +440,7 @@ class Parameter:
         head = f"Failed loading Parameter '{self.name}' from saved params:"
         mine = self._shape
         if mine is not None:
-            assert len(mine) == len(data._shape) and all(m in (n, 0, -1) for n, m in zip(data._shape, mine)), (
-                f"{head} shape incompatible expected {mine} vs saved {data._shape}"
-            )
+            assert fills(data._shape, mine), f"{head} shape incompatible expected {mine} vs saved {data._shape}"
         assert dtype_source in ("current", "saved"), (
             f"dtype_source must be 'current' or 'saved', but got {dtype_source!r}"
         )
@@ -477,9 +481,7 @@ class Constant(Parameter):
         if not isinstance(value, NDArray):
             value = as_array(np.asarray(value, dtype="float32"))
         self.value = value
-        super().__init__(
-            name, grad_req="null", shape=value.shape, dtype=value.dtype, init=initializer.Constant(value)
-        )
+        super().__init__(name, grad_req="null", shape=value.shape, dtype=value.dtype, init=initializer.Constant(value))
 
     @property
     def grad_req(self) -> str:
@@ -496,9 +498,7 @@ class Constant(Parameter):
             )
 
 
-def load_all(
-    found: Iterable[tuple[Parameter, NDArray]], ctx: Any, cast_dtype: bool, dtype_source: str
-) -> None:
+def load_all(found: Iterable[tuple[Parameter, NDArray]], ctx: Any, cast_dtype: bool, dtype_source: str) -> None:
     """Load arrays into parameters: all of them, or, where one does not fit, none."""
     pairs = list(found)
     for parameter, data in pairs:

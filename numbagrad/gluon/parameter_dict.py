@@ -1,14 +1,16 @@
 """The parameters of a block, by name."""
 
 import copy
-from collections.abc import Iterator, KeysView, ItemsView, ValuesView
+from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import Any
 
 import numpy as np
 
 from numbagrad import initializer
 from numbagrad.context import Context
+from numbagrad.gluon.checkpoint import read_named
 from numbagrad.gluon.parameter import Constant, Parameter, as_array, load_all
+from numbagrad.nd.serialization import save
 
 _UNIFORM = initializer.Uniform()
 
@@ -121,7 +123,9 @@ class ParameterDict:
         parameter = self._find(name)
         if parameter is None:
             if value is None:
-                raise KeyError(f"No constant named '{name}'. Please specify value if you want to create a new constant.")
+                raise KeyError(
+                    f"No constant named '{name}'. Please specify value if you want to create a new constant."
+                )
             made = self._params[name] = Constant(name, value)
             return made
         assert isinstance(parameter, Constant), f"Parameter '{name}' already exists but it is not a constant."
@@ -200,15 +204,13 @@ class ParameterDict:
         ValueError
             If a name does not start with `strip_prefix`.
         """
-        from numbagrad import nd
-
         for name in self.keys():
             if not name.startswith(strip_prefix):
                 raise ValueError(
                     f"Prefix '{strip_prefix}' is to be striped before saving, but Parameter's name '{name}' does not "
                     f"start with '{strip_prefix}'."
                 )
-        nd.save(filename, {name[len(strip_prefix) :]: parameter._reduce() for name, parameter in self.items()})
+        save(filename, {name[len(strip_prefix) :]: parameter._reduce() for name, parameter in self.items()})
 
     def load(
         self,
@@ -240,15 +242,13 @@ class ParameterDict:
         AssertionError
             For a name that is missing or unknown, and for a shape or dtype that does not fit.
         """
-        from numbagrad import nd
-
         for name in self.keys():
             assert name.startswith(restore_prefix), (
                 f"restore_prefix is '{restore_prefix}' but Parameter name '{name}' does not start with it"
             )
         loaded = {
             restore_prefix + (name[4:] if name.startswith(("arg:", "aux:")) else name): data
-            for name, data in dict(nd.load(filename)).items()
+            for name, data in read_named(filename).items()
         }
         if not allow_missing:
             for name in self.keys():

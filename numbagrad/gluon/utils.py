@@ -1,5 +1,6 @@
 """Splitting batches over device labels, and clipping gradients together."""
 
+import itertools
 import math
 import warnings
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ import numpy as np
 from numbagrad import nd
 from numbagrad.context import Context
 from numbagrad.gluon.hooks import HookHandle
+from numbagrad.nd.indexing import getitem
 from numbagrad.nd.ndarray import NDArray
 
 __all__ = ["HookHandle", "clip_global_norm", "split_and_load", "split_data"]
@@ -35,7 +37,8 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
     if even_split and size % num_slice:
         raise ValueError(
             f"data with shape {data.shape} cannot be evenly split into {num_slice} slices along axis {batch_axis}. "
-            f"Use a batch size that's multiple of {num_slice} or set even_split=False to allow uneven partitioning of data."
+            f"Use a batch size that's multiple of {num_slice} or set even_split=False to allow uneven partitioning "
+            "of data."
         )
     step, more = divmod(size, num_slice)
     ends = [0]
@@ -44,11 +47,13 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
     if num_slice == 1:
         return [data]
     if batch_axis == 0:
-        return [data[start:end] for start, end in zip(ends, ends[1:])]
-    return [nd.slice_axis(data, axis=batch_axis, begin=start, end=end) for start, end in zip(ends, ends[1:])]
+        return [getitem(data, slice(start, end)) for start, end in itertools.pairwise(ends)]
+    return [nd.slice_axis(data, axis=batch_axis, begin=start, end=end) for start, end in itertools.pairwise(ends)]
 
 
-def split_and_load(data: Any, ctx_list: Sequence[Context], batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
+def split_and_load(
+    data: Any, ctx_list: Sequence[Context], batch_axis: int = 0, even_split: bool = True
+) -> list[NDArray]:
     """Cut an array (or what ``nd.array`` makes one of) into a part for each label; see :func:`split_data`."""
     if not isinstance(data, NDArray):
         data = nd.array(data, ctx=ctx_list[0])

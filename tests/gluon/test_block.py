@@ -299,7 +299,7 @@ def test_deferred_shapes_of_ones_own_block():
     assert block(nd.array([[1.0, 2, 3]])).tolist() == [[6, 6]]
     block = Product()
     block.initialize()
-    with pytest.raises(ValueError, match="product0_w.*infer_shape"):
+    with pytest.raises(ValueError, match=r"product0_w.*infer_shape"):
         block(nd.ones((1, 3)))
 
 

@@ -1,5 +1,7 @@
 """Parameters on disk."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ WRITTEN_BY_MXNET = bytes.fromhex(
 def mlp(*sizes, kind=nn.HybridSequential, dtype="float32", prefix=None):
     net = kind(prefix=prefix)
     with net.name_scope():
-        for n_in, n_out in zip(sizes, sizes[1:]):
+        for n_in, n_out in itertools.pairwise(sizes):
             net.add(nn.Dense(n_out, in_units=n_in, dtype=dtype))
     return net
 
@@ -61,10 +63,13 @@ def test_names_are_paths(file):
     net = Net()
     net.initialize()
     net.save_parameters(file)
-    assert list(nd.load(file)) == (
-        "scale body.0.weight body.0.bias body.1.weight body.1.bias "
-        "norm.gamma norm.beta norm.running_mean norm.running_var"
-    ).split()
+    assert (
+        list(nd.load(file))
+        == (
+            "scale body.0.weight body.0.bias body.1.weight body.1.bias "
+            "norm.gamma norm.beta norm.running_mean norm.running_var"
+        ).split()
+    )
     other = Net()
     other.load_parameters(file, ctx=mx.cpu(1))
     assert values(other) == values(net)
@@ -189,3 +194,13 @@ def test_replicas_are_averaged(file):
     parameter["w"].list_data()[1][:] = 4
     parameter.save(file)
     assert nd.load(file)["w"].tolist() == [2.5]
+
+
+def test_arrays_without_names(file):
+    nd.save(file, [nd.zeros(1)])
+    layer = nn.Dense(1, in_units=1)
+    for read in (layer.load_parameters, layer.collect_params().load):
+        with pytest.raises(mx.MXNetError, match="no names"):
+            read(file)
+    nd.save(file, [])
+    nn.HybridSequential().load_parameters(file)

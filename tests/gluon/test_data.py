@@ -183,11 +183,10 @@ def test_workers_keep_order_and_pass_errors_on():
                 raise ValueError("row 5 is bad")
             return super().__getitem__(i)
 
-    seen = []
+    iterator = iter(gdata.DataLoader(Rows(list(range(8))), 2, num_workers=3))
+    assert [next(iterator).tolist() for _ in range(2)] == [[0, 1], [2, 3]]
     with pytest.raises(ValueError, match="row 5"):
-        for batch in gdata.DataLoader(Rows(list(range(8))), 2, num_workers=3):
-            seen.append(batch.tolist())
-    assert seen == [[0, 1], [2, 3]]
+        next(iterator)
     dataset = Plain(list(range(100)))
     iterator = iter(gdata.DataLoader(dataset, 1, num_workers=1, prefetch=3))
     next(iterator)

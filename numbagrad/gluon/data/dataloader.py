@@ -93,8 +93,8 @@ class DataLoader:
     batchify_fn : callable, optional
         Makes a batch of a list of examples; :func:`default_batchify_fn` by default.
     num_workers : int
-        So many threads prepare batches ahead, in order. Threads, not processes: kernels and NumPy release the interpreter,
-        a transform in Python does not.
+        So many threads prepare batches ahead, in order. Threads, not processes: kernels and NumPy release the
+        interpreter, a transform in Python does not.
     pin_memory : bool
         Label batches ``cpu_pinned(pin_device_id)``.
     pin_device_id : int

@@ -161,4 +161,3 @@ def rows(dataset: Any) -> list[np.ndarray | NDArray] | None:
         for data in arrays
     ]
     return arrays if all(usable) else None
-

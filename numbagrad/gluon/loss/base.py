@@ -14,8 +14,8 @@ FLOAT64 = np.dtype("float64")
 def refuse(name: str, pred: Any, label: Any) -> ValueError:
     """The error for a label that does not fit the prediction."""
     return ValueError(
-        f"{name}: a label of shape {label.shape} ({label.size} elements) does not fit a prediction of shape {pred.shape} "
-        f"({pred.size} elements): the sizes must agree"
+        f"{name}: a label of shape {label.shape} ({label.size} elements) does not fit a prediction of shape "
+        f"{pred.shape} ({pred.size} elements): the sizes must agree"
     )
 
 

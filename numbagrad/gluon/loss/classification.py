@@ -150,8 +150,8 @@ class SoftmaxCrossEntropyLoss(Loss):
             length = pred.shape[axis]
             if label.size * length != pred.size:
                 raise ValueError(
-                    f"{self.name}: labels of shape {label.shape} do not fit predictions of shape {pred.shape} with classes "
-                    f"on axis {axis}: {pred.size // length if length else 0} are needed"
+                    f"{self.name}: labels of shape {label.shape} do not fit predictions of shape {pred.shape} with "
+                    f"classes on axis {axis}: {pred.size // length if length else 0} are needed"
                 )
             loss = -F.pick(pred, label, axis=axis, keepdims=True)
         else:

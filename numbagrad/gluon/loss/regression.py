@@ -95,9 +95,7 @@ class HuberLoss(Loss):
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> NDArray:
         """The loss of each example."""
         difference = F.abs(like(label, pred, self.name) - pred)
-        loss = F.where(
-            difference > self._rho, difference - 0.5 * self._rho, (0.5 / self._rho) * F.square(difference)
-        )
+        loss = F.where(difference > self._rho, difference - 0.5 * self._rho, (0.5 / self._rho) * F.square(difference))
         return self._average(F, loss, sample_weight, self._weight)
 
 

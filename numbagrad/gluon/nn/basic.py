@@ -1,9 +1,8 @@
 """Containers and the layers that most networks are made of."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
-
-import warnings
 
 from numbagrad import nd
 from numbagrad.errors import MXNetError
@@ -73,8 +72,8 @@ class Sequential(_Container):
         """Hybridize the children."""
         if self._children and all(isinstance(child, HybridBlock) for child in self._children.values()):
             warnings.warn(
-                f"All children of this Sequential layer '{self.prefix}' are HybridBlocks. Consider using HybridSequential "
-                "for the best performance.",
+                f"All children of this Sequential layer '{self.prefix}' are HybridBlocks. Consider using "
+                "HybridSequential for the best performance.",
                 stacklevel=2,
             )
         super().hybridize(active, **kwargs)
@@ -197,7 +196,8 @@ class Dense(HybridBlock):
         flat = (size_of(rows), width)
         if width != weight._shape[1]:
             raise MXNetError(
-                f"{self.name}: {self!r} cannot take an input of shape {shape}: it has {weight._shape[1]} inputs, not {width}"
+                f"{self.name}: {self!r} cannot take an input of shape {shape}: it has {weight._shape[1]} inputs, "
+                f"not {width}"
             )
         y = fully_connected(x if shape == flat else reshape(x, shape=flat), weight, bias, max(self._code, 0))
         if len(rows) != 1:
@@ -215,9 +215,7 @@ class Dense(HybridBlock):
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> NDArray:
         """The same from given parameters."""
-        y = F.FullyConnected(
-            x, weight, bias, no_bias=bias is None, num_hidden=self._units, flatten=self._flatten
-        )
+        y = F.FullyConnected(x, weight, bias, no_bias=bias is None, num_hidden=self._units, flatten=self._flatten)
         return y if self.act is None else self.act(y)
 
     def __repr__(self) -> str:
@@ -313,7 +311,7 @@ class Embedding(HybridBlock):
         )
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any) -> NDArray:
-        """The vectors of the numbers in `x`, of shape (\\*x.shape, output_dim)."""
+        """The vectors of the numbers in `x`, of the shape of `x` and output_dim."""
         return F.Embedding(x, weight, input_dim=self._input_dim, output_dim=self._output_dim)
 
     def __repr__(self) -> str:

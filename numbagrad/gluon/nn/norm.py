@@ -52,7 +52,8 @@ class _Scaling(HybridBlock):
 
 
 class BatchNorm(_Scaling):
-    """Normalises each channel by the mean and variance of the batch in training, by running averages of these otherwise.
+    """Normalises each channel by the mean and variance of the batch in training, by running averages of these
+    otherwise.
 
     Parameters
     ----------
@@ -177,8 +178,8 @@ class LayerNorm(_Scaling):
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}(eps={self._epsilon}, axis={self._axis}, center={self._center}, scale={self._scale}, "
-            f"in_channels={self.gamma.shape[0]})"  # type: ignore[index]
+            f"{type(self).__name__}(eps={self._epsilon}, axis={self._axis}, center={self._center}, "
+            f"scale={self._scale}, in_channels={self.gamma.shape[0]})"  # type: ignore[index]
         )
 
 
@@ -234,8 +235,8 @@ class InstanceNorm(_Scaling):
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}(eps={self._epsilon}, axis={self._axis}, center={self._center}, scale={self._scale}, "
-            f"in_channels={self.gamma.shape[0]})"  # type: ignore[index]
+            f"{type(self).__name__}(eps={self._epsilon}, axis={self._axis}, center={self._center}, "
+            f"scale={self._scale}, in_channels={self.gamma.shape[0]})"  # type: ignore[index]
         )
 
 

@@ -190,7 +190,14 @@ def test_fused_and_composed_agree(name):
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [("l2", "int64"), ("l1", "uint8"), ("bce", "int32"), ("bce", "bool"), ("ce", "int32"), ("logistic binary", "int32")],
+    [
+        ("l2", "int64"),
+        ("l1", "uint8"),
+        ("bce", "int32"),
+        ("bce", "bool"),
+        ("ce", "int32"),
+        ("logistic binary", "int32"),
+    ],
 )
 def test_labels_of_any_dtype(name, dtype):
     loss, pred, _, _, _ = CASES[name]

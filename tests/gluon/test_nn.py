@@ -267,7 +267,7 @@ def test_layer_instance_and_group_norm():
         layer.gamma.set_data(2 * np.ones(layer.gamma.shape))
         layer.beta.set_data(np.ones(layer.beta.shape))
         np.testing.assert_allclose(layer(x).asnumpy(), 2 * expected + 1, rtol=1e-4, atol=1e-5)
+    layer = nn.LayerNorm(in_channels=5)
+    layer.initialize()
     with pytest.raises(mx.MXNetError, match="LayerNorm"):
-        layer = nn.LayerNorm(in_channels=5)
-        layer.initialize()
         layer(x)
