@@ -282,40 +282,52 @@ def scale_into(x: Any, out: Any, factor: Any, n: int) -> int:
 # ---------------------------------------------------------------------------------------------- parts of an axis
 
 
-@njit
-def _move(x: Any, out: Any, sizes: Any, x_pitch: int, out_pitch: int, store: Any) -> None:
-    """Rows of `x` to rows of `out`; `sizes` is the number of rows, their length, and the two first positions."""
-    rows, length, x_start, out_start = sizes
-    for row in range(rows):
-        source = _U(x_start + row * x_pitch)
-        target = _U(out_start + row * out_pitch)
-        for i in range(_U(length)):
-            store(out, target + i, x[source + i])
+def _moving(store: Any) -> Any:
+    """The loop of the kernels below. `store` is bound here: code that is handed a function cannot be kept on disk.
+
+    Where a start is 0 they say ``start - start``: for a literal the loop would be compiled once more.
+    """
+
+    @njit
+    def move(x: Any, out: Any, rows: int, length: int, x_start: int, out_start: int, pitches: Any) -> None:
+        """Rows of `x` to rows of `out`: their number and length, the two first positions, the two pitches."""
+        x_pitch, out_pitch = pitches
+        for row in range(rows):
+            source = _U(x_start + row * x_pitch)
+            target = _U(out_start + row * out_pitch)
+            for i in range(_U(length)):
+                store(out, target + i, x[source + i])
+
+    return move
+
+
+_copy_rows = _moving(_write)
+_add_rows = _moving(_accumulate)
 
 
 @kernel("in inout size size size size size")
 def insert(x: Any, out: Any, outer: int, length: int, total: int, start: int, inner: int) -> int:
     """Copy `x` (outer, length, inner) to ``out[:, start : start + length]``, `out` being (outer, total, inner)."""
-    _move(x, out, (outer, length * inner, 0, start * inner), length * inner, total * inner, _write)
+    _copy_rows(x, out, outer, length * inner, start - start, start * inner, (length * inner, total * inner))
     return 0
 
 
 @kernel("in out size size size size size")
 def extract(x: Any, out: Any, outer: int, length: int, total: int, start: int, inner: int) -> int:
     """Copy ``x[:, start : start + length]``, `x` being (outer, total, inner), to `out` (outer, length, inner)."""
-    _move(x, out, (outer, length * inner, start * inner, 0), total * inner, length * inner, _write)
+    _copy_rows(x, out, outer, length * inner, start * inner, start - start, (total * inner, length * inner))
     return 0
 
 
 @kernel("in inout size size size size size")
 def insert_add(x: Any, out: Any, outer: int, length: int, total: int, start: int, inner: int) -> int:
     """Add `x` (outer, length, inner) to ``out[:, start : start + length]``, `out` being (outer, total, inner)."""
-    _move(x, out, (outer, length * inner, 0, start * inner), length * inner, total * inner, _accumulate)
+    _add_rows(x, out, outer, length * inner, start - start, start * inner, (length * inner, total * inner))
     return 0
 
 
 @kernel("in inout size size size size size")
 def extract_add(x: Any, out: Any, outer: int, length: int, total: int, start: int, inner: int) -> int:
     """Add ``x[:, start : start + length]``, `x` being (outer, total, inner), to `out` (outer, length, inner)."""
-    _move(x, out, (outer, length * inner, start * inner, 0), total * inner, length * inner, _accumulate)
+    _add_rows(x, out, outer, length * inner, start * inner, start - start, (total * inner, length * inner))
     return 0
