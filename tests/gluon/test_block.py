@@ -333,6 +333,19 @@ def test_summary(capsys):
         net.summary(nd.ones((2, 5)))
 
 
+def test_any_number_of_arguments():
+    class Count(gluon.Block):
+        def forward(self, *args):
+            return len(args)
+
+    block = Count()
+    assert [block(*range(n)) for n in range(5)] == [0, 1, 2, 3, 4]
+    seen = []
+    block.register_forward_hook(lambda block, args, out: seen.append(args))
+    assert [block(*range(n)) for n in range(5)] == [0, 1, 2, 3, 4]
+    assert seen == [tuple(range(n)) for n in range(5)]
+
+
 def test_own_call():
     class Called(nn.Dense):
         def __call__(self, x):

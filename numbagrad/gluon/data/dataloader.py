@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -44,35 +44,31 @@ def default_batchify_fn(data: Sequence[Any]) -> Any:
 default_mp_batchify_fn = default_batchify_fn
 
 
-class _Rows(NamedTuple):
-    """An array whose rows are gathered into batches."""
+def _gather(data: Any, is_column: bool) -> Callable[[np.ndarray], NDArray]:
+    """What makes a batch of the rows of `data` at given indices, in one kernel call.
 
-    flat: np.ndarray
-    length: int
-    width: int
-    tail: tuple[int, ...]
-    dtype: np.dtype
-    context: Any
-
-    def batch(self, index: np.ndarray) -> NDArray:
-        count = index.size
-        out = np.empty(count * self.width, self.flat.dtype)
-        launch(take_kernel, self.flat, index, out, 1, self.length, self.width, count, RAISE)
-        result = NDArray(out if self.dtype is None else out.view(self.dtype), (count, *self.tail))
-        result._context = self.context
-        return result
-
-
-def _source(data: Any, is_column: bool) -> _Rows:
-    """`data` as :class:`_Rows`; `is_column`: its elements keep an axis of their own, as those of an NDArray do."""
+    `is_column`: the elements keep an axis of their own, as those of an NDArray do.
+    """
     if isinstance(data, NDArray):
         flat, shape, context = data._flat, data._shape, data._context
     else:
         flat, shape, context = np.ascontiguousarray(data).reshape(-1), data.shape, None
     tail = (1,) if is_column and len(shape) == 1 else shape[1:]
-    moved = raw(flat)
-    dtype: Any = None if moved is flat else flat.dtype
-    return _Rows(moved, shape[0], size_of(shape[1:]), tail, dtype, context)
+    length, width, dtype = shape[0], size_of(shape[1:]), flat.dtype
+    flat = raw(flat)
+    is_viewed = flat.dtype is not dtype
+    empty, moved = np.empty, flat.dtype
+
+    def gather(index: np.ndarray) -> NDArray:
+        count = index.size
+        out = empty(count * width, moved)
+        launch(take_kernel, flat, index, out, 1, length, width, count, RAISE)
+        result = NDArray(out.view(dtype) if is_viewed else out, (count, *tail))
+        if context is not None:
+            result._context = context
+        return result
+
+    return gather
 
 
 class DataLoader:
@@ -179,17 +175,11 @@ class DataLoader:
     # ------------------------------------------------------------------------------------- rows of arrays
 
     def _gathered(self, arrays: list[Any]) -> Iterator[Any]:
-        single = not hasattr(self._dataset, "_data") or len(arrays) == 1
         # A row of a 1-d NDArray is an array of one element, and stays one in the batch.
-        sources = [_source(data, isinstance(data, NDArray)) for data in arrays]
-        if single:
-            (source,) = sources
-            for index in self._indices():
-                yield source.batch(index)
-            return
-        gathers = [source.batch for source in sources]
-        for index in self._indices():
-            yield [gather(index) for gather in gathers]
+        gathers = [_gather(data, isinstance(data, NDArray)) for data in arrays]
+        if len(gathers) == 1:
+            return map(gathers[0], self._indices())
+        return ([gather(index) for gather in gathers] for index in self._indices())
 
     def _indices(self) -> Iterator[np.ndarray]:
         """The indices of each batch, int64."""
