@@ -121,7 +121,7 @@ def run(op: Composed, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:
     new = tape.new
     for array in arrays:
         if type(array) is new:
-            if array._flat.dtype == _FLOAT16 and not op.float16:
+            if array._flat.dtype is _FLOAT16 and not op.float16:
                 return _run_half(op, arrays, params)
         elif array is not None:
             raise TypeError(f"{op.name}: takes arrays, not {type(array).__name__}")
@@ -137,8 +137,8 @@ def run(op: Composed, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:
     if arrays and arrays[0]._context is not None:
         for result in results:
             result._context = arrays[0]._context
-    parents = _parents(arrays) if state.recording else None
-    if parents is not None:
+    parents = [None if array is None else place(array) for array in arrays] if state.recording else []
+    if any(parent is not None for parent in parents):
         kept, out, shapes = _kept(op, arrays, results)
         node = Node(op, parents, kept, out, shapes, params, None)
         node.outputs = [(result._shape, result._flat.dtype) for result in results]
@@ -151,41 +151,31 @@ def finish(
     op: Composed, arrays: tuple[Any, ...], params: dict[str, Any], flat: Any, shape: tuple[int, ...], aux: Any = None
 ) -> Any:
     """Make the array of a call with one output, and record the call."""
-    if op.view:
-        result = tape.new(flat, shape, arrays[0]._storage)
-    else:
-        result = tape.new(flat, shape)
+    result = tape.new(flat, shape, arrays[0]._storage) if op.view else tape.new(flat, shape)
     if arrays:
         context = arrays[0]._context
         if context is not None:
             result._context = context
         if state.recording:
-            parents = _parents(arrays)
-            if parents is not None:
+            parents = []
+            found = False
+            for array in arrays:
+                node = None
+                if array is not None:
+                    node = array._node
+                    if node is not None:
+                        if node.parents is None:  # its graph was freed
+                            array._node = node = None
+                        else:
+                            found = True
+                parents.append(node)
+            if found:
                 if op.kind == "fused":
                     out = ((result._storage, flat, shape),) if op.saves_y else ()
                     result._node = Node(op, parents, arrays, out, None, params, aux)
                 else:
                     result._node = Node(op, parents, *_kept(op, arrays, (result,)), params, aux)
     return result
-
-
-def _parents(arrays: tuple[Any, ...]) -> list[Any] | None:
-    """The places of `arrays` on the tape; None where none is."""
-    parents = []
-    found = False
-    for array in arrays:
-        if array is None:
-            parents.append(None)
-            continue
-        node = array._node
-        if node is not None:
-            if node.parents is None:  # its graph was freed
-                array._node = node = None
-            else:
-                found = True
-        parents.append(node)
-    return parents if found else None
 
 
 def _kept(op: Composed, arrays: tuple[Any, ...], results: Any) -> tuple[Any, Any, Any]:

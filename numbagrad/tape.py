@@ -39,29 +39,32 @@ class RebindEpoch:
 class Leaf:
     """The place of a marked array on the tape: where its gradient goes.
 
-    ``request`` is ``write``, ``add`` or ``null``; ``gradient`` the buffer as an array; ``flag``, an array of one element so
-    that a captured step can set it too, whether a backward wrote the gradient since the flag was last reset.
+    ``request`` is ``write``, ``add`` or ``null``; ``gradient`` the buffer as an array; ``flag``, an array of one
+    element so that a captured step can set it too, whether a backward wrote the gradient since the flag was last reset.
     """
 
-    __slots__ = ("__weakref__", "flag", "grad", "gradient", "mark", "request")
+    __slots__ = ("__weakref__", "adds", "flag", "grad", "gradient", "mark", "request", "wants")
 
     parents = ()
+    grad: Any
 
     def __init__(self, gradient: Any, request: str) -> None:
         self.mark = 0
         self.gradient = gradient
         self.request = request
+        self.wants = request != "null"
+        self.adds = request == "add"
         self.flag = np.zeros(1, np.int8)
 
 
 class Node:
     """One recorded call.
 
-    ``parents`` holds a Node, a Leaf or None an input, and None altogether once the node is freed. ``arrays`` holds the inputs
-    that the VJP reads (of an elementwise op only those, else one an input, None for the others), ``out`` the memory
-    ``(storage, flat, shape)`` of the outputs that it reads: not the arrays themselves, which point here. ``stamp`` is the
-    serial number of the last write before the call; what was written later must not be read. ``mark`` and ``grad`` belong to
-    the pass that goes through the node.
+    ``parents`` holds a Node, a Leaf or None an input, and None altogether once the node is freed. ``arrays`` holds the
+    inputs that the VJP reads (of an elementwise op only those, else one an input, None for the others), ``out`` the
+    memory ``(storage, flat, shape)`` of the outputs that it reads: not the arrays themselves, which point here.
+    ``stamp`` is the serial number of the last write before the call; what was written later must not be read. ``mark``
+    and ``grad`` belong to the pass that goes through the node.
     """
 
     __slots__ = (
@@ -79,6 +82,9 @@ class Node:
         "shapes",
         "stamp",
     )
+
+    grad: Any
+    outputs: Any
 
     def __init__(self, op: Any, parents: Any, arrays: Any, out: Any, shapes: Any, params: Any, aux: Any) -> None:
         self.id = next_id()
@@ -117,10 +123,6 @@ class Node:
         """Whether the i-th input is on the tape."""
         return self.parents[i] is not None
 
-    def free(self) -> None:
-        """Let go of everything below."""
-        self.parents = self.arrays = self.out = self.aux = None
-
 
 class ProjectionOp:
     """What the walk asks of a projection's op."""
@@ -133,22 +135,18 @@ class ProjectionOp:
 class Projection:
     """One output of a call that has several: a node of its own, so that every array has one node."""
 
-    __slots__ = ("__weakref__", "grad", "id", "index", "mark", "parents", "stamp")
+    __slots__ = ("__weakref__", "arrays", "aux", "grad", "id", "index", "mark", "out", "parents", "stamp")
 
     op = ProjectionOp
-    arrays = ()
-    out = ()
 
     def __init__(self, node: Node, index: int) -> None:
         self.id = next_id()
         self.parents: tuple[Any, ...] | None = (node,)
         self.index = index
+        self.arrays: Any = ()
+        self.out: Any = ()
         self.stamp = memory.serial
         self.mark = 0
-
-    def free(self) -> None:
-        """Let go of the call."""
-        self.parents = None
 
 
 def place(array: Any) -> Any:

@@ -39,14 +39,14 @@ def walk(
     create_graph : bool
         The computation is being recorded: use rules that can be differentiated again.
     targets : list of nodes or leaves, optional
-        Return their gradients (None: zero everywhere; NOTHING: no head depends on it) and write to no buffer; the walk ends
-        at them.
+        Return their gradients (None: zero everywhere; NOTHING: no head depends on it) and write to no buffer; the walk
+        ends at them.
 
     Raises
     ------
     MXNetError
-        Before anything is written: for a freed node, memory that was overwritten since it was recorded, a graph without a
-        leaf that wants a gradient.
+        Before anything is written: for a freed node, memory that was overwritten since it was recorded, a graph without
+        a leaf that wants a gradient.
     """
     mark = next_id()
     serial = memory.serial
@@ -56,18 +56,17 @@ def walk(
     user_code = False
     in_order = True
     last = 1 << 62
-    stack = [node for node, _ in heads]
+    stack = []
+    for node, _ in heads:
+        if node.mark != mark:
+            node.mark = mark
+            node.grad = NOTHING
+            if type(node) is Leaf:
+                leaves.append(node)
+            elif node not in ends:
+                stack.append(node)
     while stack:
         node = stack.pop()
-        if node.mark == mark:
-            continue
-        node.mark = mark
-        node.grad = NOTHING
-        if type(node) is Leaf:
-            leaves.append(node)
-            continue
-        if ends and node in ends:
-            continue
         parents = node.parents
         if parents is None:
             raise MXNetError(
@@ -78,16 +77,31 @@ def walk(
             _check_unchanged(node)
         if node.op.may_fail:
             user_code = True
-        if node.id > last:
+        number = node.id
+        if number > last:
             in_order = False
-        last = node.id
+        last = number
         nodes.append(node)
         for parent in parents:
-            if parent is not None:
-                stack.append(parent)
+            if parent is not None and parent.mark != mark:
+                parent.mark = mark
+                parent.grad = NOTHING
+                if type(parent) is Leaf:
+                    leaves.append(parent)
+                elif not ends or parent not in ends:
+                    stack.append(parent)
     if not in_order:
         nodes.sort(key=_by_id, reverse=True)
-    live = _live(nodes, leaves, targets, mark)
+    live = None
+    if targets is not None:
+        live = _live(nodes, set(targets))
+    else:
+        for leaf in leaves:
+            if not leaf.wants:
+                live = _live(nodes, {leaf for leaf in leaves if leaf.wants})
+                break
+        if not leaves or live == set():
+            raise MXNetError("backward: no inputs require gradients: no array below the heads is marked for one")
 
     direct = targets is None and not user_code
     reached: list[Leaf] = []
@@ -95,24 +109,23 @@ def walk(
     new = tape.new
 
     def into(parent: Any, can_add: bool) -> tuple[np.ndarray, bool] | None:
-        if not direct or type(parent) is not Leaf or parent.request == "null":
+        if not direct or type(parent) is not Leaf or not parent.wants:
             return None
         target = parent.gradient
         if target._storage.pinned:
             return None
-        seen = parent.grad is WRITTEN
-        accumulate = seen or parent.request == "add"
-        if accumulate and not can_add:
+        if parent.grad is WRITTEN:
+            return (target._flat, True) if can_add else None
+        if parent.adds and not can_add:
             return None
-        if not seen:
-            parent.grad = WRITTEN
-            reached.append(parent)
-        return target._flat, accumulate
+        parent.grad = WRITTEN
+        reached.append(parent)
+        return target._flat, parent.adds
 
     def give(parent: Any, gradient: Any) -> None:
         have = parent.grad
-        if type(parent) is Leaf and targets is None:
-            if parent.request == "null":
+        if targets is None and type(parent) is Leaf:
+            if not parent.wants:
                 return
             if have is NOTHING:
                 reached.append(parent)
@@ -130,8 +143,12 @@ def walk(
                 if not create_graph:
                     owned.add(parent)
 
+    again = walk if create_graph else None
     for node, gradient in heads:
-        give(node, gradient)
+        if node.grad is NOTHING and type(node) is not Leaf:
+            node.grad = gradient
+        else:
+            give(node, gradient)
     for node in nodes:
         gradient = node.grad
         if gradient is NOTHING:
@@ -145,12 +162,15 @@ def walk(
                 if parent is not None and parent.grad is NOTHING:
                     give(parent, None)
             continue
-        if type(node) is Projection:
+        op = node.op
+        if op.kind == "projection":
             _project(node, gradient)
             continue
-        results = vjp(node, gradient, into, walk if create_graph else None)
-        i = 0
-        for parent in parents:
+        if op.kind == "fused" and again is None and not op.multi:
+            results = op.vjp(node, gradient, into)
+        else:
+            results = vjp(node, gradient, into, again)
+        for i, parent in enumerate(parents):
             if parent is not None:
                 result = results[i]
                 if result is not WRITTEN and (live is None or parent in live):
@@ -160,36 +180,25 @@ def walk(
                         parent.grad = result
                     else:
                         give(parent, result)
-            i += 1
-    if targets is not None:
+    if targets is None:
+        _finish(reached)
         found = []
-        for target in targets:
-            found.append(target.grad if target.mark == mark else NOTHING)
+    else:
+        found = [target.grad if target.mark == mark else NOTHING for target in targets]
         for end in (*targets, *leaves):
             end.grad = None
-    else:
-        found = []
-        _finish(reached)
     if not retain:
         for node in nodes:
-            node.free()
+            node.parents = node.arrays = node.out = node.aux = None
     return found
 
 
-def _live(nodes: list[Any], leaves: list[Leaf], targets: Sequence[Any] | None, mark: int) -> set[Any] | None:
-    """The nodes from which something that wants a gradient can be reached; None: all."""
-    if targets is None:
-        wanted = [leaf for leaf in leaves if leaf.request != "null"]
-        if not wanted:
-            raise MXNetError("backward: no inputs require gradients: no array below the heads is marked for one")
-        if len(wanted) == len(leaves):
-            return None
-        live: set[Any] = set(wanted)
-    else:
-        live = set(targets)
-    for node in reversed(nodes):
-        if node not in live and any(parent in live for parent in node.parents if parent is not None):
-            live.add(node)
+def _live(nodes: list[Any], live: set[Any]) -> set[Any]:
+    """The nodes from which one of `live` can be reached, and these."""
+    if live:
+        for node in reversed(nodes):
+            if node not in live and any(parent in live for parent in node.parents if parent is not None):
+                live.add(node)
     return live
 
 
@@ -200,8 +209,8 @@ def _check_unchanged(node: Any) -> None:
     for storage, flat, shape in [*saved, *[entry for entry in node.out if entry is not None]]:
         if storage.version > stamp:
             raise MXNetError(
-                f"backward: {node.op.name} needs an array of shape {shape} and dtype {flat.dtype} that was written in place "
-                "after it was recorded; write to a copy, or write after backward"
+                f"backward: {node.op.name} needs an array of shape {shape} and dtype {flat.dtype} that was written in "
+                "place after it was recorded; write to a copy, or write after backward"
             )
 
 
@@ -215,12 +224,12 @@ def _project(node: Projection, gradient: Any) -> None:
 
 
 def _deliver(leaf: Leaf, gradient: Any, accumulate: bool) -> None:
-    """Write `gradient` (None: zero) to the buffer of `leaf`, or add it to what this pass or an earlier one has put there."""
+    """Write `gradient` (None: zero) to the buffer of `leaf`, or add it to what a pass has put there before."""
     target = leaf.gradient
     flat = target._flat
     if gradient is not None:
         _check_gradient(leaf, gradient)
-    if accumulate or leaf.request == "add":
+    if accumulate or leaf.adds:
         if gradient is not None:
             if flat.dtype == _HALF:
                 gradient = cast(add(target, gradient), dtype=_HALF)
@@ -235,6 +244,7 @@ def _deliver(leaf: Leaf, gradient: Any, accumulate: bool) -> None:
 
 def _finish(reached: list[Leaf]) -> None:
     """Write what was held back, once nothing can fail any more; then mark the gradients fresh."""
+    written = []
     for leaf in reached:
         if leaf.grad is not WRITTEN and leaf.grad is not None:
             _check_gradient(leaf, leaf.grad)
@@ -246,7 +256,8 @@ def _finish(reached: list[Leaf]) -> None:
             leaf.flag[0] = 1
         else:
             launch(fill, 1, leaf.flag, 1)
-    wrote(*[leaf.gradient._storage for leaf in reached])
+        written.append(leaf.gradient._storage)
+    wrote(*written)
 
 
 def _check_gradient(leaf: Leaf, gradient: Any) -> None:

@@ -51,16 +51,16 @@ class _Recorded:
 class Function:
     """A function with a gradient of its own: subclass it, write ``forward`` and ``backward``, call an instance once.
 
-    ``forward(*arrays)`` runs unrecorded and returns one array or a tuple or list of them; ``backward`` gets one gradient an
-    output and returns one an input, also for inputs that need none.
+    ``forward(*arrays)`` runs unrecorded and returns one array or a tuple or list of them; ``backward`` gets one
+    gradient an output and returns one an input, also for inputs that need none.
 
     Raises
     ------
     AssertionError
         When an instance is called a second time.
     MXNetError
-        From ``backward()`` of the graph, where the user's ``backward`` raises or returns the wrong number, type or shape.
-        No gradient has been written then.
+        From ``backward()`` of the graph, where the user's ``backward`` raises or returns the wrong number, type or
+        shape. No gradient has been written then.
 
     Examples
     --------
@@ -98,6 +98,7 @@ class Function:
         raise NotImplementedError(f"{type(self).__name__} must define backward")
 
     def __call__(self, *inputs: Any) -> Any:
+        """Run ``forward``, and record the call with ``backward`` as its gradient."""
         assert not self._used, f"{type(self).__name__}: each Function instance can only be called once"
         self._used = True
         recording = state.recording

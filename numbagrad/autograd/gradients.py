@@ -91,8 +91,9 @@ def _heads(name: str, heads: Any, head_grads: Any) -> list[tuple[Any, Any]]:
     for head, gradient in zip(heads, head_grads, strict=True):
         if head._node is None:
             raise MXNetError(
-                f"{name}: cannot differentiate an array of shape {head._shape} that is not in a graph: it was not computed "
-                "inside autograd.record() from a marked array (attach_grad), or its graph was freed by an earlier backward"
+                f"{name}: cannot differentiate an array of shape {head._shape} that is not in a graph: it was not "
+                "computed inside autograd.record() from a marked array (attach_grad), or its graph was freed by an "
+                "earlier backward"
             )
         if gradient is None:
             gradient = _ones(head)
@@ -124,8 +125,8 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     Raises
     ------
     MXNetError
-        For a head that is not in a graph, a graph without a marked array, a head gradient of the wrong shape or dtype, or
-        an array that was overwritten although the pass needs it. No gradient has been written then.
+        For a head that is not in a graph, a graph without a marked array, a head gradient of the wrong shape or dtype,
+        or an array that was overwritten although the pass needs it. No gradient has been written then.
     """
     if head_grads is None and type(heads) is tape.new and heads._node is not None:
         pairs = [(heads._node, _ones(heads))]
@@ -133,6 +134,9 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
         pairs = _heads("backward", heads, head_grads)
     flags = state
     recording, training = flags.recording, flags.training
+    if recording is False and training is train_mode:
+        walk(pairs, retain_graph)
+        return
     flags.recording, flags.training = False, train_mode
     try:
         walk(pairs, retain_graph)

@@ -37,19 +37,22 @@ class Scope:
     def __init__(self, recording: bool | None, training: bool | None) -> None:
         self._recording = recording
         self._training = training
-        self._saved: list[tuple[bool, bool]] = []
+        self._saved: Any = None
 
     def __enter__(self) -> None:
         flags = state
-        self._saved.append((flags.recording, flags.training))
-        if self._recording is not None:
-            flags.recording = self._recording
-        if self._training is not None:
-            flags.training = self._training
+        recording, training = flags.recording, flags.training
+        self._saved = (self._saved, recording, training)
+        wanted = self._recording
+        if wanted is not None and wanted is not recording:
+            flags.recording = wanted
+        wanted = self._training
+        if wanted is not None and wanted is not training:
+            flags.training = wanted
 
     def __exit__(self, *exception: Any) -> None:
         flags = state
-        flags.recording, flags.training = self._saved.pop()
+        self._saved, flags.recording, flags.training = self._saved
 
 
 def record(train_mode: bool | None = True) -> Scope:

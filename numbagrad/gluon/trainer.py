@@ -73,7 +73,7 @@ class Trainer:
         self._params: list[Parameter] = list(params)
         self._param2idx = {param.name: i for i, param in enumerate(self._params)}
         self._init_optimizer(optimizer, dict(optimizer_params or {}))
-        self._scale = self._optimizer.rescale_grad
+        self._scale = float(self._optimizer.rescale_grad)
         self._kvstore = None
         self._table: Table | None = None
         self._table_epoch = -1
@@ -131,7 +131,9 @@ class Trainer:
         ZeroDivisionError
             For a batch size of 0.
         """
-        self._rescale(batch_size)
+        scale = self._scale / batch_size
+        if self._optimizer.rescale_grad != scale:
+            self._optimizer.rescale_grad = scale
         if self._table is None or self._table_epoch != RebindEpoch.value:
             with door.aside():
                 self._rebuild()
@@ -146,7 +148,7 @@ class Trainer:
             if not leaf.flag[0]:
                 self._update_each(ignore_stale_grad)
                 return
-        table.run(self._optimizer.rescale_grad)
+        table.run(scale)
         if door.mode is None:
             for leaf in self._leaves:
                 leaf.flag[0] = 0
@@ -156,17 +158,12 @@ class Trainer:
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """:meth:`step` without summing the replicas' gradients, which :meth:`allreduce_grads` has done."""
-        self._rescale(batch_size)
+        self._optimizer.rescale_grad = self._scale / batch_size
         self._update_each(ignore_stale_grad)
 
     def allreduce_grads(self) -> None:
         """Sum the gradients of a parameter's replicas into each of them."""
         self._reduce()
-
-    def _rescale(self, batch_size: int) -> None:
-        scale = float(self._scale / batch_size)
-        if self._optimizer.rescale_grad != scale:
-            self._optimizer.rescale_grad = scale
 
     def _refuse_recording(self) -> None:
         for param in self._params:
@@ -225,8 +222,8 @@ class Trainer:
         """Update parameter by parameter."""
         if door.mode is not None:
             raise CaptureError(
-                "Trainer.step: this update cannot be captured: the optimizer has no kernel for a table, a gradient is stale, "
-                "or a parameter has replicas or another dtype than float32 and float64"
+                "Trainer.step: this update cannot be captured: the optimizer has no kernel for a table, a gradient is "
+                "stale, or a parameter has replicas or another dtype than float32 and float64"
             )
         if self._table is not None:
             self._drop_table()
@@ -235,8 +232,8 @@ class Trainer:
         stale = [param for _, param in trained if not all(data._fresh_grad for data in param.list_data())]
         if stale and not ignore_stale_grad:
             raise UserWarning(
-                f"the gradient of parameter {stale[0].name} is stale: no backward has reached it since its last update. "
-                "Call step(ignore_stale_grad=True) to update the others only"
+                f"the gradient of parameter {stale[0].name} is stale: no backward has reached it since its last "
+                "update. Call step(ignore_stale_grad=True) to update the others only"
             )
         if state.recording:
             self._refuse_recording()

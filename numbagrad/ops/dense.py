@@ -13,9 +13,9 @@ from numbagrad.ops import registry
 from numbagrad.ops.casting import cast
 from numbagrad.ops.dtypes import floating, promote
 from numbagrad.ops.gemm import product
-from numbagrad.ops.registry import WRITTEN, ArrayLike, Output, Sample, fused
+from numbagrad.ops.registry import WRITTEN, ArrayLike, Elementwise, Output, Sample, fused
 
-ACTIVATIONS: dict[str, tuple[int, Callable[[Any], Any]]] = {
+ACTIVATIONS: dict[str, tuple[int, Elementwise]] = {
     "relu": (1, a.relu),
     "sigmoid": (2, a.sigmoid),
     "tanh": (3, a.tanh),
@@ -24,7 +24,7 @@ ACTIVATIONS: dict[str, tuple[int, Callable[[Any], Any]]] = {
 }
 """The activations by name: their code in the kernels, and the op."""
 
-_BY_CODE = {code: op for code, op in ACTIVATIONS.values()}
+_BY_CODE = dict(ACTIVATIONS.values())
 _UNUSED = {np.dtype(name): np.zeros(1, name) for name in ("float32", "float64")}
 
 
@@ -79,9 +79,9 @@ def _vjp(context: Any, g: Any, into: Any) -> list[Any]:
         units,
         k,
         act,
-        parents[0] is not None,
-        parents[1] is not None,
-        bias is not None and parents[2] is not None,
+        int(parents[0] is not None),
+        int(parents[1] is not None),
+        int(bias is not None and parents[2] is not None),
         add_w,
         add_b,
     )
@@ -92,7 +92,7 @@ def _samples() -> list[Sample]:
     x = np.sin(np.arange(12.0) * 1.3).reshape(4, 3)
     w = np.cos(np.arange(6.0) * 0.9).reshape(2, 3)
     b = np.array([0.3, -0.2])
-    numpy: dict[int, Callable[[Any], Any]] = {0: lambda z: z, **{code: op.numpy for code, op in _BY_CODE.items()}}
+    numpy: dict[int, Any] = {0: lambda z: z, **{code: op.numpy for code, op in _BY_CODE.items()}}
     found = [
         Sample((x, w, b), {"activation": code}, lambda x, w, b, f=f: f(x @ w.T + b)) for code, f in numpy.items()
     ]
@@ -131,7 +131,7 @@ def fully_connected(x: Any, weight: Any, bias: Any, activation: int = 0) -> Any:
     """:data:`dense` after the dtypes have been lined up."""
     dtype = x._flat.dtype
     params = _PARAMS[activation]
-    arrays = (x, weight, bias)
+    arrays: tuple[Any, ...] = (x, weight, bias)
     if dtype in _UNUSED and dtype is weight._flat.dtype and (bias is None or dtype is bias._flat.dtype):
         out, shape = _forward(x, weight, bias, activation=activation)
         return registry.finish(dense, arrays, params, out, shape)

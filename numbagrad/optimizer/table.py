@@ -14,7 +14,9 @@ from numbagrad.optimizer.base import Optimizer, as_tuple
 class _Group:
     """The parameters of one dtype: their addresses, sizes, and the rows of numbers that their updates read."""
 
-    def __init__(self, optimizer: Optimizer, dtype: str, members: Sequence[tuple[Any, Any, Any, tuple[Any, ...]]]) -> None:
+    def __init__(
+        self, optimizer: Optimizer, dtype: str, members: Sequence[tuple[Any, Any, Any, tuple[Any, ...]]]
+    ) -> None:
         self.kernel = optimizer.table_kernels[dtype]
         self.members = members
         self.storages = [array._storage for _, weight, _, states in members for array in (weight, *states)]
@@ -95,7 +97,8 @@ class Table:
     def run(self, rescale: float) -> None:
         """Update every weight from its gradient times `rescale`."""
         if door.mode is None:
-            self.prepare()
+            if self._epoch != self.optimizer._epoch or self.optimizer.lr_scheduler is not None:
+                self.prepare()
             for group in self.groups:
                 launch(group.kernel, *group.tables, group.rows, group.count, rescale)
                 wrote(*group.storages)
