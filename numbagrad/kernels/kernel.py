@@ -23,7 +23,7 @@ class Kernel:
         What a nonzero return value means.
     """
 
-    __slots__ = ("failures", "function", "name", "parts", "roles")
+    __slots__ = ("_function", "failures", "function", "name", "parts", "roles")
 
     def __init__(
         self, name: str, function: Any, roles: tuple[str, ...], failures: Mapping[int, tuple[type[Exception], str]]
@@ -32,11 +32,18 @@ class Kernel:
         if unknown:
             raise ValueError(f"{name}: unknown argument roles {sorted(unknown)}")
         self.name = name
-        self.function = function
+        self._function = function
         self.roles = roles
         self.failures = dict(failures)
         self.parts: Callable[..., list[tuple[Kernel, tuple[Any, ...]]]] | None = None
         """The finer kernel calls that a call with these arguments is made of, for capture to take apart."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached as long as the slot `function` is empty: the dispatcher is made at its first use.
+        if name != "function":
+            raise AttributeError(name)
+        self.function = getattr(self._function, "dispatcher", self._function)
+        return self.function
 
     def __repr__(self) -> str:
         return f"<Kernel {self.name}({', '.join(self.roles)})>"

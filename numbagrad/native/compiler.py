@@ -13,6 +13,7 @@ from numba import config
 from numba.extending import intrinsic as _numba_intrinsic
 
 from numbagrad.native.cache import KernelCache
+from numbagrad.native.deferred import Deferred
 
 PLAIN = ("nsz",)
 """Fast-math flags of elementwise code: a fused loop gives the bits of separate ones."""
@@ -50,10 +51,15 @@ def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool 
         "forceinline": inline,
         "debug": False,
     }
-    compiled = numba.njit(**options)(function)
-    if not PYTHON_MODE:
+    if PYTHON_MODE:
+        return function
+
+    def make() -> Any:
+        compiled = numba.njit(**options)(function)
         compiled._cache = KernelCache(function, options)
-    return compiled
+        return compiled
+
+    return Deferred(function, options, make)
 
 
 def intrinsic(twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:

@@ -1,0 +1,53 @@
+"""Compiled functions whose dispatcher is made when it is needed.
+
+Numba takes 0.3 ms to make a dispatcher, even of a function that is never called, and we have some 350: half of the
+time that ``import numbagrad`` would take.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_lock = threading.RLock()
+
+
+class Deferred:
+    """Stands for the dispatcher of `py_func`, in Python and, by ``_numba_type_``, in code that is being compiled.
+
+    Parameters
+    ----------
+    py_func : function
+    targetoptions : dict
+        The flags that it is compiled with; part of the fingerprints of what calls it.
+    make : callable
+        Makes the dispatcher; called once.
+    """
+
+    def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any], make: Callable[[], Any]) -> None:
+        self.py_func = py_func
+        self.targetoptions = targetoptions
+        self._make = make
+        self._made: Any = None
+        self.__name__ = py_func.__name__
+        self.__doc__ = py_func.__doc__
+
+    @property
+    def dispatcher(self) -> Any:
+        """Numba's dispatcher."""
+        if self._made is None:
+            with _lock:
+                if self._made is None:
+                    self._made = self._make()
+        return self._made
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the compiled function."""
+        return self.dispatcher(*args)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.py_func.__module__}.{self.py_func.__qualname__}>"
