@@ -1,19 +1,16 @@
 """The array: a flat storage, a shape, and a place on the tape."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numbagrad.tape import Leaf, Node
 
 
 class Storage:
     """The memory that arrays share, and when it was last written.
 
-    ``version`` is the serial number of the last write in this process, so that a recorded call needs to keep one number, not
-    one for each array that it saves. ``pinned`` is set on a gradient buffer that a program got hold of: it may be an input
-    of the graph, so gradients are not written straight into it.
+    ``version`` is the serial number of the last write in this process, so that a recorded call needs to keep one
+    number, not one for each array that it saves. ``pinned`` is set on a gradient buffer that a program got hold of: it
+    may be an input of the graph, so gradients are not written straight into it.
     """
 
     __slots__ = ("array", "pinned", "version")
@@ -44,7 +41,8 @@ def wrote(*storages: Storage) -> None:
 class Array:
     """What ops and tape need of an array; :class:`numbagrad.nd.NDArray` adds what a user needs.
 
-    ``_flat`` is the 1-d C-contiguous NumPy array of its elements, all of ``_storage.array`` or a slice of it.
+    ``_flat`` is the 1-d C-contiguous NumPy array of its elements, all of ``_storage.array`` or a slice of it; ``_node``
+    a Node, Projection or Leaf of the tape, or None.
     """
 
     __slots__ = ("__weakref__", "_context", "_flat", "_node", "_shape", "_storage")
@@ -52,7 +50,7 @@ class Array:
     _flat: np.ndarray
     _shape: tuple[int, ...]
     _storage: Storage
-    _node: "Node | Leaf | None"
+    _node: Any
     _context: Any
 
     def __init__(self, flat: np.ndarray, shape: tuple[int, ...], storage: Storage | None = None) -> None:

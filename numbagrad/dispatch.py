@@ -9,11 +9,11 @@ from numbagrad.array import wrote
 from numbagrad.errors import InPlaceError, MXNetError
 from numbagrad.launch import launch
 from numbagrad.ops import registry
-from numbagrad.ops.layout import layout, size_of
+from numbagrad.ops.broadcasting import broadcast_to
 from numbagrad.ops.casting import cast, write_cast
 from numbagrad.ops.dtypes import FLOAT32, floating, promote
+from numbagrad.ops.layout import layout, size_of
 from numbagrad.ops.registry import Composed, Elementwise, Loop
-from numbagrad.ops.broadcasting import broadcast_to
 from numbagrad.tape import Node, place, state
 
 _FLOAT16 = np.dtype("float16")
@@ -111,9 +111,7 @@ def _record(
     out = ((result._storage, result._flat, result._shape),) if derivative.takes_output else ()
     if len(sizes) == 2 and not vjp.two:
         sizes = (sizes[0] * sizes[1],)
-    result._node = Node(
-        loop.op, parents, [args[i] for i in derivative.takes], out, shapes, (vjp, sizes), None
-    )
+    result._node = Node(loop.op, parents, [args[i] for i in derivative.takes], out, shapes, (vjp, sizes), None)
 
 
 def run(op: Composed, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:

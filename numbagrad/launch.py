@@ -54,7 +54,7 @@ def host(effect: Callable[[], None], before: bool = False) -> None:
         mode.host(effect, before)
 
 
-class aside:  # noqa: N801 - reads as a statement: with aside():
+class aside:  # lower case: it reads as a statement, with aside():
     """A scope whose launches belong to no captured step: states and parameters that are made on first use."""
 
     def __enter__(self) -> None:

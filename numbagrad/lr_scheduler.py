@@ -1,5 +1,6 @@
 """Learning rates as functions of the number of updates made."""
 
+import itertools
 import math
 from typing import Any
 
@@ -83,7 +84,7 @@ class MultiFactorScheduler(LRScheduler):
         super().__init__(base_lr, **warmup)
         if not isinstance(step, list) or not step or any(s < 1 for s in step):
             raise ValueError(f"step must be a list of update numbers from 1, got {step}")
-        if any(b <= a for a, b in zip(step, step[1:], strict=False)):
+        if any(b <= a for a, b in itertools.pairwise(step)):
             raise ValueError(f"step must increase, got {step}")
         if factor > 1:
             raise ValueError(f"factor must not be above 1, got {factor}")

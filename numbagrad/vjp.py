@@ -71,7 +71,7 @@ def elementwise_vjp(node: Node, gradient: Any, into: Into, create_graph: bool) -
         flat = gradient._flat
         outs = []
         for i in vjp.computed:
-            offered = into(parents[i], False) if shapes[i] == full else None  # type: ignore[index]
+            offered = into(parents[i], False) if shapes[i] == full else None
             if offered is None:
                 out = np.empty(flat.size, flat.dtype)
                 results[i] = tape.new(out, full)

@@ -104,7 +104,8 @@ class Program:
                 if isinstance(value, Slot):
                     span = self.spans[value.buffer]
                     if span.kind == "call":
-                        patches[span.place].append((start + len(words), value.buffer.address + value.offset - starts[span.place]))
+                        offset = value.buffer.address + value.offset - starts[span.place]
+                        patches[span.place].append((start + len(words), offset))
                         words.append(0)
                     elif span.kind == "arena":
                         words.append(self._arena_start + span.place + value.offset)

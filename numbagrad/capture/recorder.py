@@ -180,8 +180,8 @@ class Recorder:
         """Refuse that Python reads a value."""
         if threading.get_ident() == self._thread:
             raise CaptureError(
-                f"a captured function cannot read the value of an array ({user_line()}): what Python does with it would not "
-                "happen again in a replay. Return the array and read it outside, or use nd.where instead of if"
+                f"a captured function cannot read the value of an array ({user_line()}): what Python does with it "
+                "would not happen again in a replay. Return the array and read it outside, or use nd.where, not if"
             )
 
     # ------------------------------------------------------------------------------------- around the run

@@ -43,7 +43,12 @@ def thunk_source(name: str, kinds: tuple[str, ...], mark: str) -> str:
         else:
             arguments.append(f"{kind}_at(words[{words}], words[{words + 1}])")
             words += 2
-    lines = [f"# {mark}", "from numbagrad.native.compiler import njit", "from numbagrad.native.memory import ARRAY_AT", ""]
+    lines = [
+        f"# {mark}",
+        "from numbagrad.native.compiler import njit",
+        "from numbagrad.native.memory import ARRAY_AT",
+        "",
+    ]
     lines += [f'{kind}_at = ARRAY_AT["{kind}"]' for kind in arrays]
     lines += ["", "", "@njit", "def thunk(words, scalars):", f"    return kernel({', '.join(arguments)})", ""]
     return "\n".join(lines)

@@ -14,7 +14,7 @@ Arrays that differ from call to call - arguments and results - reach the table b
 address of the array, plus an offset, into a word. The walk stops at the first row with a nonzero status.
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from numbagrad.native.cache import generated_module
@@ -49,7 +49,7 @@ def walk(code: Any) -> int:
     return 0
 
 
-@lru_cache(maxsize=None)
+@cache
 def entry(dtypes: tuple[str, ...]) -> Any:
     """``entry(code, array, ...)``: patch the arrays, of these dtypes, and walk; one compiled form a set of dtypes."""
     names = [f"x{j}" for j in range(len(dtypes))]

@@ -9,8 +9,8 @@ from typing import Any
 
 from numbagrad import launch as door
 from numbagrad import optimizer as optimizers
-from numbagrad.dispatch import check_writable
 from numbagrad.array import wrote
+from numbagrad.dispatch import check_writable
 from numbagrad.errors import CaptureError, MXNetError
 from numbagrad.gluon.parameter import DeferredInitializationError, Parameter
 from numbagrad.kernels.strided import add_into, copy, fill

@@ -100,14 +100,14 @@ def _gemm_twin(ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: Any, b: 
 
 
 @intrinsic(_gemm_twin)
-def _blas_gemm(typing_context, ta, tb, m, n, k, alpha, a, b, beta, c):  # type: ignore[no-untyped-def]
+def _blas_gemm(typing_context, ta, tb, m, n, k, alpha, a, b, beta, c):
     """Row-major gemm is the column-major one of the transposed product: C' = op(B)' op(A)'."""
     if not _matrices_known(a, b, c):
         return None
     size = types.int64
     signature = types.void(types.boolean, types.boolean, size, size, size, a.dtype, a, b, a.dtype, c)
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         ta, tb, m, n, k, alpha, a, b, beta, c = arguments
         a, b, c = (
             make_array(kind)(context, builder, value).data
@@ -131,14 +131,14 @@ def _gemv_twin(ta: int, m: int, n: int, alpha: Any, a: Any, x: Any, beta: Any, y
 
 
 @intrinsic(_gemv_twin)
-def _blas_gemv(typing_context, ta, m, n, alpha, a, x, beta, y):  # type: ignore[no-untyped-def]
+def _blas_gemv(typing_context, ta, m, n, alpha, a, x, beta, y):
     """A row-major matrix is a transposed column-major one."""
     if not _matrices_known(a, x, y):
         return None
     size = types.int64
     signature = types.void(types.boolean, size, size, a.dtype, a, x, a.dtype, y)
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         ta, m, n, alpha, a, x, beta, y = arguments
         a, x, y = (
             make_array(kind)(context, builder, value).data

@@ -8,6 +8,7 @@ an entry that is damaged in any way is a miss.
 """
 
 import hashlib
+import importlib
 import importlib.metadata
 import os
 import pickle
@@ -311,9 +312,7 @@ def generated_module(stem: str, text: str) -> types.ModuleType:
     except BaseException:
         del sys.modules[full]
         raise
-    package = sys.modules.get("numbagrad._generated")
-    if package is None:
-        import numbagrad._generated as package  # noqa: PLC0415 - the package asks this module for its path
+    package = importlib.import_module("numbagrad._generated")  # not at the top: it asks this module for its path
     package.__path__ = generated_paths()
     return module
 

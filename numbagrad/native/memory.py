@@ -25,13 +25,13 @@ def _array_at(dtype: Any) -> Any:
         if size == 0:
             return np.empty(0, numpy)
         kind = ctypes.c_char * (int(size) * numpy.itemsize)
-        return np.frombuffer(kind.from_address(int(address)), numpy)
+        return np.frombuffer(memoryview(kind.from_address(int(address))), numpy)
 
     @intrinsic(twin)
-    def array_at(typing_context, address, size):  # type: ignore[no-untyped-def]
+    def array_at(typing_context, address, size):
         signature = types.Array(dtype, 1, "C")(types.int64, types.int64)
 
-        def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, arguments):
             address, size = arguments
             array = make_array(signature.return_type)(context, builder)
             item = context.get_constant(types.intp, numpy.itemsize)
@@ -75,11 +75,11 @@ def _call_twin(function: int, words: int, scalars: int) -> int:
 
 
 @intrinsic(_call_twin)
-def call_thunk(typing_context, function, words, scalars):  # type: ignore[no-untyped-def]
+def call_thunk(typing_context, function, words, scalars):
     """Call the thunk at an address with the addresses of its words and scalars."""
     signature = types.int64(types.int64, types.int64, types.int64)
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         word = ir.IntType(64)
         pointers = [context.get_value_type(WORDS), context.get_value_type(SCALARS)]
         kind = ir.FunctionType(word, pointers)

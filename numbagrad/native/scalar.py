@@ -5,7 +5,7 @@ comparisons, ``& | ~``) work on symbols as they are.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numbagrad.native.expr import UNARY, Expr, node
 
@@ -20,6 +20,10 @@ def _function(name: str) -> Callable[[Any], Expr]:
 
 
 globals().update({name: _function(name) for name in UNARY})
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[[Any], Expr]: ...
 
 
 def where(condition: Any, a: Any, b: Any) -> Expr:

@@ -100,7 +100,7 @@ class _Printer:
         return self.call(op, values)
 
     def body(self, roots: Sequence[Expr]) -> list[str]:
-        lines = []
+        lines: list[str] = []
         for each in order(*roots):
             if each.op == "input":
                 self.names[id(each)] = self.inputs[each.value]  # type: ignore[index]

@@ -1,7 +1,7 @@
 """NDArray: the array that programs hold."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,10 @@ class NDArray(Array):
 
     __slots__ = ()
     __array_priority__ = 1000.0
+
+    if TYPE_CHECKING:  # numbagrad.nd attaches it
+
+        def __getitem__(self, key: Any) -> "NDArray": ...
 
     # ---------------------------------------------------------------------------------------- what it is
 
@@ -152,7 +156,8 @@ class NDArray(Array):
     def __bool__(self) -> bool:
         if self._flat.size > 1:
             raise ValueError(
-                f"the truth of an array of several elements (shape {self._shape}) is ambiguous; reduce it to one element"
+                f"the truth of an array of several elements (shape {self._shape}) is ambiguous; "
+                "reduce it to one element"
             )
         reading()
         return self._flat.size == 1 and bool(self._flat[0])
@@ -282,7 +287,7 @@ class NDArray(Array):
             self._node.flag[0] = bool(value)
 
     def backward(self, out_grad: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
-        """Compute the gradients of this array for the marked arrays below it; see :func:`numbagrad.autograd.backward`."""
+        """Compute the gradients of this array for the marked arrays below it; see :func:`.autograd.backward`."""
         autograd.backward(self, out_grad, retain_graph, train_mode)
 
     # ----------------------------------------------------------------------------------------- operators
@@ -379,8 +384,8 @@ class NDArray(Array):
         Parameters
         ----------
         *shape : int, or one tuple; or ``shape=``
-            Lengths, and codes that are resolved from the left: ``0`` keeps an axis, ``-1`` is inferred (once), ``-2`` keeps
-            all that remain, ``-3`` merges two axes, ``-4, a, b`` splits one into a and b (one may be -1).
+            Lengths, and codes that are resolved from the left: ``0`` keeps an axis, ``-1`` is inferred (once), ``-2``
+            keeps all that remain, ``-3`` merges two axes, ``-4, a, b`` splits one into a and b (one may be -1).
         reverse : bool
             Resolve the codes from the right.
 

@@ -156,7 +156,7 @@ gammaln = _float("gammaln", special.gammaln, (0.6, 3.0))
 digamma = _float("digamma", special.digamma, (0.6, 3.0))
 trigamma = elementwise(
     "trigamma",
-    lambda x: s.trigamma(x),  # type: ignore[attr-defined]
+    lambda x: s.trigamma(x),
     1,
     numpy=lambda x: special.polygamma(1, x),
     domain=(0.6, 3.0),

@@ -1,5 +1,7 @@
 """Repeating an array to a larger shape, and the sum that undoes it: each the other's VJP."""
 
+from typing import Any
+
 import numpy as np
 
 from numbagrad.errors import MXNetError
@@ -7,7 +9,7 @@ from numbagrad.kernels import reduce as kernels
 from numbagrad.kernels import strided
 from numbagrad.ops.folding import reduce
 from numbagrad.ops.layout import Shape, size_of
-from numbagrad.ops.registry import ArrayLike, Output, Sample, composed
+from numbagrad.ops.registry import ArrayLike, Context, Output, Sample, composed
 from numbagrad.ops.shaping import gather
 
 
@@ -15,9 +17,13 @@ def _x(*shape: int) -> np.ndarray:
     return np.linspace(-1.0, 2.0, size_of(shape)).reshape(shape)
 
 
+def _broadcast_to_vjp(context: Context, g: Any) -> Any:
+    return sum_to(g, shape=context.shape(0))
+
+
 @composed(
     "broadcast_to",
-    lambda context, g: sum_to(g, shape=context.shape(0)),
+    _broadcast_to_vjp,
     float16=True,
     samples=lambda: [
         Sample((_x(3, 1),), {"shape": (2, 3, 4)}, lambda x: np.broadcast_to(x, (2, 3, 4))),

@@ -1,6 +1,5 @@
 """The dense layer, bias and activation included, as one kernel each way."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -93,9 +92,7 @@ def _samples() -> list[Sample]:
     w = np.cos(np.arange(6.0) * 0.9).reshape(2, 3)
     b = np.array([0.3, -0.2])
     numpy: dict[int, Any] = {0: lambda z: z, **{code: op.numpy for code, op in _BY_CODE.items()}}
-    found = [
-        Sample((x, w, b), {"activation": code}, lambda x, w, b, f=f: f(x @ w.T + b)) for code, f in numpy.items()
-    ]
+    found = [Sample((x, w, b), {"activation": code}, lambda x, w, b, f=f: f(x @ w.T + b)) for code, f in numpy.items()]
     found.append(Sample((x, w, None), {"activation": 3}, lambda x, w, b: np.tanh(x @ w.T)))
     return found
 

@@ -15,10 +15,16 @@ def _product_vjp(context: Context, g: Any) -> tuple[Any, Any]:
     da = db = None
     if context.wants(0):
         b = context.x(1)
-        da = product(b, g, transpose_a=tb, transpose_b=True) if ta else product(g, b, transpose_a=False, transpose_b=not tb)
+        if ta:
+            da = product(b, g, transpose_a=tb, transpose_b=True)
+        else:
+            da = product(g, b, transpose_a=False, transpose_b=not tb)
     if context.wants(1):
         a = context.x(0)
-        db = product(g, a, transpose_a=True, transpose_b=ta) if tb else product(a, g, transpose_a=not ta, transpose_b=False)
+        if tb:
+            db = product(g, a, transpose_a=True, transpose_b=ta)
+        else:
+            db = product(a, g, transpose_a=not ta, transpose_b=False)
     return da, db
 
 

@@ -56,8 +56,8 @@ class Context(Protocol):
 class Sample(NamedTuple):
     """One call for the sweep over the registry.
 
-    ``arrays`` are NumPy arrays (float64 where differentiable) or None; ``expected(*arrays)`` is the right value by NumPy
-    or SciPy; ``smooth`` says whether finite differences make sense there.
+    ``arrays`` are NumPy arrays (float64 where differentiable) or None; ``expected(*arrays)`` is the right value by
+    NumPy or SciPy; ``smooth`` says whether finite differences make sense there.
     """
 
     arrays: tuple[Any, ...]
@@ -84,6 +84,7 @@ class Op:
         self.differentiable = differentiable
 
     def __call__(self, *arrays: Any, **params: Any) -> Any:
+        """Apply the op to arrays."""
         return executor(self, arrays, params)
 
     def __repr__(self) -> str:
@@ -94,12 +95,12 @@ def _not_ready(op: Op, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:
     raise RuntimeError("no executor: import numbagrad, not one of its parts")
 
 
-executor: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any] = _not_ready
+executor: Callable[..., Any] = _not_ready
 """Runs general ops on arrays and records them; set by ``numbagrad.dispatch``."""
 
 finish: Callable[..., Any] = _not_ready
-"""``finish(op, arrays, params, flat, shape, aux)``: the last part of the executor, for ops on the hot path that check and
-compute by themselves; set by ``numbagrad.dispatch``."""
+"""``finish(op, arrays, params, flat, shape, aux)``: the last part of the executor, for ops on the hot path that check
+and compute by themselves; set by ``numbagrad.dispatch``."""
 
 elementwise_executor: Callable[..., Any] = _not_ready
 """Runs elementwise ops on arrays and numbers and records them; set by ``numbagrad.dispatch``."""
@@ -176,7 +177,7 @@ class Loop:
         takes = {*derivative.takes, n + 1} | ({n} if derivative.takes_output else set())
         kinds = [*self.pattern.replace("S", "s"), "s", "s"]
         pattern = "".join(kind if i in takes else "-" for i, kind in enumerate(kinds))
-        roots = [derivative.expressions[i] for i in computed]
+        roots = [e for e in derivative.expressions if e is not None and e is not head]
         function, roles = compile_loop(
             f"{op.name}_vjp", roots, self.dtype.name, pattern, [self.dtype.name] * len(roots)
         )
@@ -232,6 +233,7 @@ class Elementwise(Op):
         self._derivatives: dict[tuple[bool, ...], Derivative] = {}
 
     def __call__(self, *args: Any) -> Any:
+        """Apply the op to arrays and numbers."""
         return elementwise_executor(self, args)
 
     def loop(self, dtype: np.dtype, pattern: str) -> Loop:
@@ -279,8 +281,8 @@ class Composed(Op):
     Parameters
     ----------
     forward : callable
-        ``forward(*arrays, **params)`` returns ``(flat, shape)``, or ``(flat, shape, aux)`` to keep `aux` for the VJP, or a
-        list of ``(flat, shape)`` where `multi`. With `view` the flat result is a slice of the first input's.
+        ``forward(*arrays, **params)`` returns ``(flat, shape)``, or ``(flat, shape, aux)`` to keep `aux` for the VJP,
+        or a list of ``(flat, shape)`` where `multi`. With `view` the flat result is a slice of the first input's.
         With `float16` it takes that dtype itself (it moves data only); else dispatch computes in float32.
     vjp : callable
         ``vjp(context, *head gradients)`` returns one gradient an input, None for one that is zero or not wanted.

@@ -85,9 +85,13 @@ def make_loss(x: ArrayLike) -> Output:
 # ---------------------------------------------------------------------------------------------------- reshape
 
 
+def _reshape_vjp(context: Context, g: Any) -> Any:
+    return reshape(g, shape=context.shape(0))
+
+
 @composed(
     "reshape",
-    lambda context, g: reshape(g, shape=context.shape(0)),
+    _reshape_vjp,
     view=True,
     float16=True,
     samples=lambda: [Sample((_x(2, 6),), {"shape": (3, 4)}, lambda x: x.reshape(3, 4))],

@@ -14,6 +14,7 @@ class Updater:
         self.states: dict[Any, Any] = {}
 
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
+        """Update `weight` from `grad`, with the state kept for `index`."""
         if isinstance(index, (list, tuple)):
             for each in zip(index, grad, weight, strict=True):
                 self(*each)

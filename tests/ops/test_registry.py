@@ -192,9 +192,7 @@ def test_general(name):
     for k, sample in enumerate(samples):
         expected = as_list(sample.expected(*sample.arrays))
         for dtype in ("float64", "float32"):
-            inputs = [
-                x if x is None else array(x.astype(dtype) if x.dtype == np.float64 else x) for x in sample.arrays
-            ]
+            inputs = [x if x is None else array(x.astype(dtype) if x.dtype == np.float64 else x) for x in sample.arrays]
             results = as_list(op(*inputs, **sample.params))
             assert len(results) == len(expected)
             for result, value in zip(results, expected, strict=True):
