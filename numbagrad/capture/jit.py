@@ -14,8 +14,9 @@ import numpy as np
 
 from numbagrad import launch as door
 from numbagrad import tape
-from numbagrad.capture.program import Program
 from numbagrad.array import Storage, wrote
+from numbagrad.capture.fast import MISS, fast_call
+from numbagrad.capture.program import Program
 from numbagrad.capture.recorder import Buffer, Recorder, root_of
 from numbagrad.errors import CaptureError
 from numbagrad.tape import Leaf, RebindEpoch, state
@@ -49,6 +50,10 @@ def rebuild(structure: Any, leaves: Any) -> Any:
     return kind(rebuild(item, leaves) for item in items)
 
 
+def _miss(*args: Any) -> Any:
+    return MISS
+
+
 # ----------------------------------------------------------------------------------------------- variants
 
 
@@ -58,6 +63,7 @@ class Variant:
     def __init__(self, reason: str) -> None:
         self.reason = reason
         self.program: Program
+        self.fast: Callable[..., Any] = _miss
         self.seconds = 0.0
         self.epoch = 0
         self.recording = False
@@ -83,6 +89,8 @@ class Variant:
 class Jitted:
     """A function that is captured on its first call and replayed on the next ones; made by :func:`jit`."""
 
+    __name__: str
+
     def __init__(self, function: Callable[..., Any], check: bool, max_variants: int) -> None:
         functools.update_wrapper(self, function)
         self._function = function
@@ -90,6 +98,7 @@ class Jitted:
         self._max_variants = max_variants
         self._variants: list[Variant] = []
         self._lock = threading.RLock()
+        self._fast: Callable[..., Any] = _miss
         self._bound: weakref.WeakKeyDictionary[Any, Jitted] = weakref.WeakKeyDictionary()
 
     def __get__(self, instance: Any, owner: type) -> Any:
@@ -103,18 +112,24 @@ class Jitted:
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Replay the variant that fits the arguments, or capture one."""
+        if not kwargs:
+            result = self._fast(*args)
+            if result is not MISS:
+                return result
         if door.mode is not None:  # inside a capture, or under the profiler
             return self._function(*args, **kwargs)
         leaves: list[Any] = []
         structure = flatten((args, kwargs) if kwargs else args, leaves)
-        if any(type(leaf) is np.ndarray and not leaf.flags.c_contiguous for leaf in leaves):
+        if any([type(leaf) is np.ndarray and not leaf.flags.c_contiguous for leaf in leaves]):
             leaves = [np.ascontiguousarray(leaf) if type(leaf) is np.ndarray else leaf for leaf in leaves]
             rebuilt = rebuild(structure, iter(leaves))
             args, kwargs = rebuilt if kwargs else (rebuilt, kwargs)
         with self._lock:
             for variant in self._variants:
                 if self._fits(variant, structure, leaves):
-                    return self._replay(variant, leaves, args, kwargs)
+                    self._fast = variant.fast
+                    return self._replay(variant, leaves)
             return self._capture(structure, leaves, args, kwargs)
 
     # --------------------------------------------------------------------------------------------- guards
@@ -129,7 +144,7 @@ class Jitted:
         ):
             return False
         new = tape.new
-        for guard, leaf in zip(variant.guards, leaves):  # noqa: B905 - equal by the structure
+        for guard, leaf in zip(variant.guards, leaves):  # as many, by the structure
             if type(leaf) is new:
                 if type(guard) is not tuple or leaf._shape != guard[0] or leaf._flat.dtype != guard[1]:
                     return False
@@ -173,7 +188,7 @@ class Jitted:
 
     # --------------------------------------------------------------------------------------------- replay
 
-    def _replay(self, variant: Variant, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+    def _replay(self, variant: Variant, leaves: list[Any]) -> Any:
         program = variant.program
         arrays = []
         for i in variant.takes:
@@ -249,8 +264,10 @@ class Jitted:
             raise
         variant.structure = structure
         variant.epoch = RebindEpoch.value
+        variant.fast = fast_call(variant, self._lock)
         variant.seconds = time.perf_counter() - start
         self._variants.append(variant)
+        self._fast = variant.fast
         return result
 
     def _note_guards(self, variant: Variant, leaves: list[Any]) -> None:
@@ -263,14 +280,14 @@ class Jitted:
                 variant.guards.append(leaf)
             else:
                 raise CaptureError(
-                    f"a captured function takes arrays, numbers, str, None and containers of them, not {type(leaf).__name__}; "
-                    "reach other objects as globals or in a closure"
+                    "a captured function takes arrays, numbers, str, None and containers of them, "
+                    f"not {type(leaf).__name__}; reach other objects as globals or in a closure"
                 )
         variant.sharing = _sharing(leaves)
         variant.values = _reached(self._function)
 
     def _lower(self, variant: Variant, recorder: Recorder, leaves: list[Any], result: Any) -> Any:
-        """Sort the memory of the log into what calls bring, what stays and what is the program's own; lay out the table."""
+        """Sort the memory of the log into what calls bring, what stays and the program's own; lay out the table."""
         log = recorder.log
         by_root = {id(buffer.root): buffer for buffer in log.buffers}
         brought: dict[Buffer, tuple[Buffer, int, str]] = {}
@@ -336,7 +353,8 @@ class Jitted:
         for reference, buffer in escaping:
             if reference() is not None and buffer not in brought:
                 raise CaptureError(
-                    f"{self.__name__}: an array made in the captured function (at {buffer.line}) outlives the call: return it, "
+                    f"{self.__name__}: an array made in the captured function (at {buffer.line}) outlives the call: "
+                    "return it, "
                     "or write it to an array that exists before (x[:] = ...)"
                 )
         inner = _inner([buffer for buffer in log.buffers if buffer not in brought])
@@ -379,8 +397,8 @@ def jit(
 ) -> Any:
     """Capture what `function` computes on its first call, and replay it natively on the next ones.
 
-    `function` must depend only on its arguments, on arrays, and on immutable Python values that it reaches as closure cells
-    or globals of its own; anything else is read once, when it is captured.
+    `function` must depend only on its arguments, on arrays, and on immutable Python values that it reaches as closure
+    cells or globals of its own; anything else is read once, when it is captured.
 
     Parameters
     ----------
@@ -433,7 +451,7 @@ def _flat(leaf: Any) -> np.ndarray:
 
 def _inner(buffers: Sequence[Buffer]) -> list[Buffer]:
     """Those of `buffers` that nobody else holds and that the program writes before it reads."""
-    candidates = [(buffer, weakref.ref(buffer.root)) for buffer in buffers if buffer.first == "out"]  # type: ignore[arg-type]
+    candidates = [(buffer, weakref.ref(buffer.root)) for buffer in buffers if buffer.first == "out"]
     for buffer, _ in candidates:
         buffer.root = None
     inner = []

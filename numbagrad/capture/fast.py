@@ -1,0 +1,118 @@
+"""The common call of a captured function with its guard and replay unrolled into one Python function.
+
+What a replay does in Python - compare shapes, make results, raise versions - takes longer than many a small step takes in
+kernels; written out for one variant it takes about a microsecond. Whatever it does not cover is a miss, and goes the long way.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from numbagrad import array as memory
+from numbagrad import launch as door
+from numbagrad import tape
+
+MISS = object()
+"""Returned where the variant does not fit."""
+
+
+def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
+    """The function for `variant`: takes the arguments, returns the result or MISS."""
+    space: dict[str, Any] = {
+        "MISS": MISS,
+        "door": door,
+        "memory": memory,
+        "epoch": tape.RebindEpoch,
+        "flags": tape.state,
+        "NDArray": tape.new,
+        "empty": np.empty,
+        "lock": lock,
+        "program": variant.program,
+        "run": variant.program.run,
+        "code": variant.program.code,
+    }
+    structure = variant.structure
+    if structure is None or structure[0] is not tuple or any(item is not None for item in structure[1]):
+        return lambda *args: MISS
+    count = len(structure[1])
+    checks = [
+        "door.mode is not None",
+        f"epoch.value != {variant.epoch}",
+        f"flags.recording is not {variant.recording}",
+        f"flags.training is not {variant.training}",
+    ]
+    arrays = []
+    for i, guard in enumerate(variant.guards):
+        if type(guard) is tuple:
+            arrays.append(i)
+            space[f"s{i}"], space[f"d{i}"], space[f"n{i}"] = guard
+            checks += [f"type(x{i}) is not NDArray", f"x{i}._shape != s{i}", f"x{i}._flat.dtype is not d{i}"]
+            checks.append(f"x{i}._node is not n{i}")
+        elif type(guard) is list:
+            return lambda *args: MISS
+        else:
+            space[f"v{i}"] = guard
+            checks.append(f"x{i} is not v{i}")
+    if variant.sharing:
+        return lambda *args: MISS
+    checks += [f"x{i}._storage is x{j}._storage" for k, i in enumerate(arrays) for j in arrays[:k]]
+    for k, (place, value) in enumerate(variant.values):
+        space[f"w{k}"] = value
+        if type(place) is tuple:
+            space[f"g{k}"] = place[0]
+            checks.append(f"g{k}.get({place[1]!r}) is not w{k}")
+        else:
+            space[f"c{k}"] = place
+            checks.append(f"c{k}.cell_contents is not w{k}")
+    names = [f"x{i}" for i in range(count)]
+    lines = ["def fast(*args):", f"    if len(args) != {count}:", "        return MISS"]
+    if names:
+        lines.append(f"    {', '.join(names)}, = args")
+    lines += ["    if (", f"        {checks[0]}", *[f"        or {check}" for check in checks[1:]], "    ):"]
+    lines += ["        return MISS", "    with lock:"]
+    for k, (size, dtype) in enumerate(variant.makes):
+        space[f"t{k}"] = dtype
+        lines.append(f"        m{k} = empty({size}, t{k})")
+    for k, effect in enumerate(variant.program.before):
+        space[f"b{k}"] = effect
+        lines.append(f"        b{k}()")
+    memory_of_call = [f"x{i}._flat" for i in variant.takes] + [f"m{k}" for k in range(len(variant.makes))]
+    lines += [f"        status = run({', '.join(['code', *memory_of_call])})", "    if status:"]
+    lines.append("        raise program.failure(status)")
+    for k, effect in enumerate(variant.program.after):
+        space[f"e{k}"] = effect
+        lines.append(f"    e{k}()")
+    written = [f"x{i}._storage" for i in variant.written_leaves]
+    for k, storage in enumerate(variant.written):
+        space[f"q{k}"] = storage
+        written.append(f"q{k}")
+    if written:
+        lines.append("    memory.serial = serial = memory.serial + 1")
+        lines.append(f"    {' = '.join(f'{name}.version' for name in written)} = serial")
+    results = []
+    whole: set[int] = set()
+    for k, (kind, *how) in enumerate(variant.results):
+        if kind == "new":
+            which, start, size, shape = how
+            if start or size != variant.makes[which][0] or which in whole:
+                return lambda *args: MISS
+            whole.add(which)
+            space[f"r{k}"] = shape
+            results.append(f"NDArray(m{which}, r{k})")
+        elif kind == "same":
+            results.append(f"x{how[0]}")
+        elif kind == "keep":
+            space[f"r{k}"] = how[0]
+            results.append(f"r{k}")
+        else:
+            return lambda *args: MISS
+    shape_of_result = variant.result_structure
+    if shape_of_result is None:
+        lines.append(f"    return {results[0]}")
+    elif shape_of_result[0] is tuple and all(item is None for item in shape_of_result[1]):
+        lines.append(f"    return ({''.join(result + ', ' for result in results)})")
+    else:
+        return lambda *args: MISS
+    exec(compile("\n".join(lines), "<numbagrad fast call>", "exec"), space)
+    return space["fast"]
