@@ -10,9 +10,9 @@ from numbagrad.native.vmath.exponential import (
     BIAS_FLOAT32,
     BIAS_FLOAT64,
     exp_float64,
+    exp_near_float32,
     reduced_float32,
     reduced_float64,
-    short_tail_float32,
     short_tail_float64,
 )
 from numbagrad.native.vmath.intrinsics import (
@@ -84,7 +84,7 @@ def erf_float32(x: Any) -> Any:
     c = _f32(4.0) if a > _f32(4.0) else a
     q = -_large_float32(c)
     shifted, r = reduced_float32(q, BIAS_FLOAT32)
-    p = fma(r * r, short_tail_float32(r), r) + _f32(1.0)
+    p = exp_near_float32(r)
     large = fma(-p, float32_of(bits(shifted) << 23), _f32(1.0))
     t = c * c
     small = fma(c, _small_float32(t), c)

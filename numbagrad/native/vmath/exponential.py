@@ -22,14 +22,17 @@ BIAS_FLOAT32 = np.float32(1.5 * 2**23 + 127)
 BIAS_FLOAT64 = np.float64(1.5 * 2**52 + 1023)
 # with twice the bias, half of the low bits is half of n plus the bias
 _TWICE_BIAS_FLOAT32 = np.float32(1.5 * 2**23 + 254)
+# of an n that overflows; r is then large and e^r, a polynomial with positive coefficients, as well
+_TOP_FLOAT32 = np.float32(_TWICE_BIAS_FLOAT32 + 129)
+_TOP_FLOAT64 = np.float64(MAGIC_FLOAT64 + 1025)
 
 _LOG2E_FLOAT32 = np.float32(1.4426950408889634)
 _LOG2E_FLOAT64 = np.float64(1.4426950408889634)
 LN2_FLOAT32, LN2_REST_FLOAT32 = np.float32(0.6931471805599453), np.float32(-1.9046542e-09)
 LN2_FLOAT64, LN2_REST_FLOAT64 = np.float64(0.6931471805599453), np.float64(2.3190468138462996e-17)
 
-# (e^r - 1 - r) / r^2; errors 2^-26.1 and 2^-31.1 (float32), 2^-55.5 and 2^-61.6 (float64) of expm1(r)
-short_tail_float32 = polynomial((0.5, 0.16666542, 0.041666444, 0.00836677, 0.0013936927))
+# e^r; and (e^r - 1 - r) / r^2: errors 2^-26.1 and 2^-31.1 (float32), 2^-55.5 and 2^-61.6 (float64) of expm1(r)
+exp_near_float32 = polynomial((1.0, 1.0, 0.5, 0.16666542, 0.041666444, 0.00836677, 0.0013936927), chains=1)
 _tail_float32 = polynomial((0.5, 0.16666667, 0.04166648, 0.008333198, 0.0013933472, 0.00019952928))
 short_tail_float64 = polynomial(
     (
@@ -113,18 +116,22 @@ def scaled_float64(value: Any, shifted: Any) -> Any:
 @njit(inline=True)
 def exp_float32(x: Any) -> Any:
     """e^x of a float32."""
-    x = _f32(89.0) if x > _f32(89.0) else x
     x = _f32(-104.0) if x < _f32(-104.0) else x
-    shifted, r = reduced_float32(x, _TWICE_BIAS_FLOAT32)
-    return scaled_float32(fma(r * r, short_tail_float32(r), r) + _f32(1.0), shifted)
+    shifted = fma(x, _LOG2E_FLOAT32, _TWICE_BIAS_FLOAT32)
+    shifted = _TOP_FLOAT32 if shifted > _TOP_FLOAT32 else shifted  # LLVM would merge two bounds on x into a slower one
+    n = shifted - _TWICE_BIAS_FLOAT32
+    r = fma(n, -LN2_REST_FLOAT32, fma(n, -LN2_FLOAT32, x))
+    return scaled_float32(exp_near_float32(r), shifted)
 
 
 @njit(inline=True)
 def exp_float64(x: Any) -> Any:
     """e^x of a float64."""
-    x = 710.0 if x > 710.0 else x
     x = -746.0 if x < -746.0 else x
-    shifted, r = reduced_float64(x, MAGIC_FLOAT64)
+    shifted = fma(x, _LOG2E_FLOAT64, MAGIC_FLOAT64)
+    shifted = _TOP_FLOAT64 if shifted > _TOP_FLOAT64 else shifted
+    n = shifted - MAGIC_FLOAT64
+    r = fma(n, -LN2_REST_FLOAT64, fma(n, -LN2_FLOAT64, x))
     return scaled_float64(fma(r * r, short_tail_float64(r), r) + 1.0, shifted)
 
 

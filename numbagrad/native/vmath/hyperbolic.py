@@ -10,9 +10,9 @@ from numbagrad.native.vmath.exponential import (
     BIAS_FLOAT32,
     BIAS_FLOAT64,
     LN2_FLOAT64,
+    exp_near_float32,
     reduced_float32,
     reduced_float64,
-    short_tail_float32,
     short_tail_float64,
 )
 from numbagrad.native.vmath.intrinsics import bits, float32_of, float64_of, fma, magnitude, polynomial, root, with_sign
@@ -43,7 +43,7 @@ _small_sinh_float64 = polynomial(
 def _half_exp_float32(a: Any) -> Any:
     """e^a / 2 of a float32 that is not negative."""
     shifted, r = reduced_float32(_f32(90.0) if a > _f32(90.0) else a, _LESS_BIAS_FLOAT32)
-    p = fma(r * r, short_tail_float32(r), r) + _f32(1.0)
+    p = exp_near_float32(r)
     return (p + p) * float32_of(bits(shifted) << 23)
 
 

@@ -213,28 +213,35 @@ def libm2(name: str, twin: Callable[[Any, Any], Any]) -> Any:
     return call
 
 
-def _estrin(coefficients: Sequence[Any], x: Any, fma: Callable[..., Any], multiply: Callable[..., Any]) -> Any:
-    """Pairs, then pairs of pairs: log2 as long a chain of dependent operations as Horner's rule."""
-    level = list(coefficients)
-    while True:
-        paired = [fma(level[i + 1], x, level[i]) for i in range(0, len(level) - 1, 2)]
-        level = paired + level[2 * len(paired) :]
-        if len(level) == 1:
-            return level[0]
-        x = multiply(x, x)
+def _chain(coefficients: Sequence[Any], x: Any, fma: Callable[..., Any]) -> Any:
+    value = coefficients[-1]
+    for coefficient in coefficients[-2::-1]:
+        value = fma(value, x, coefficient)
+    return value
 
 
-def polynomial(coefficients: Sequence[float]) -> Any:
-    """A function of one float: the polynomial with these coefficients, constant term first, by Estrin's scheme in FMA.
+def _polynomial(coefficients: Sequence[Any], x: Any, chains: int, fma: Any, multiply: Any) -> Any:
+    if chains == 1:
+        return _chain(coefficients, x, fma)
+    square = multiply(x, x)
+    return fma(_chain(coefficients[1::2], square, fma), x, _chain(coefficients[0::2], square, fma))
 
-    The coefficients are rounded to the dtype of the argument.
+
+def polynomial(coefficients: Sequence[float], chains: int = 0) -> Any:
+    """A function of one float: the polynomial with these coefficients, constant term first, in FMA.
+
+    By Horner's rule in `chains` = 1 chain, or in 2 over the even and the odd powers: half as many dependent operations,
+    one more in all. The default is 1 up to five coefficients. Measured in loops, this is as fast as or faster than
+    Estrin's scheme. The coefficients are rounded to the dtype of the argument.
     """
     coefficients = tuple(float(coefficient) for coefficient in coefficients)
+    chains = chains or (1 if len(coefficients) <= 5 else 2)
 
     def twin(x: Any) -> Any:
         dtype = np.float32 if isinstance(x, np.float32) else np.float64
         with np.errstate(all="ignore"):
-            return _estrin([dtype(each) for each in coefficients], dtype(x), _fma_twin, lambda a, b: a * b)
+            constants = [dtype(each) for each in coefficients]
+            return _polynomial(constants, dtype(x), chains, _fma_twin, lambda a, b: a * b)
 
     @intrinsic(twin)
     def evaluate(typingctx: Any, x: Any) -> Any:
@@ -243,7 +250,7 @@ def polynomial(coefficients: Sequence[float]) -> Any:
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             constants = [context.get_constant(x, each) for each in coefficients]
-            return _estrin(constants, args[0], builder.fma, builder.fmul)
+            return _polynomial(constants, args[0], chains, builder.fma, builder.fmul)
 
         return x(x), codegen
 
