@@ -16,8 +16,8 @@ from numbagrad.launch import launch
 from numbagrad.ops.arithmetic import add
 from numbagrad.ops.casting import cast, raw
 from numbagrad.ops.registry import WRITTEN
-from numbagrad.tape import Leaf, Projection, next_id
-from numbagrad.vjp import vjp
+from numbagrad.tape import Leaf, Node, Projection, next_id
+from numbagrad.vjp import vjp, zeros
 
 NOTHING = object()
 """The gradient of a node that none has reached; None is a gradient of zero."""
@@ -48,6 +48,8 @@ def walk(
         Before anything is written: for a freed node, memory that was overwritten since it was recorded, a graph without
         a leaf that wants a gradient.
     """
+    if targets is None and len(heads) == 1 and _chain(*heads[0], retain):
+        return []
     mark = next_id()
     serial = memory.serial
     ends = frozenset(targets) if targets is not None else ()
@@ -191,6 +193,75 @@ def walk(
         for node in nodes:
             node.parents = node.arrays = node.out = node.aux = None
     return found
+
+
+def _chain(node: Any, gradient: Any, retain: bool) -> bool:
+    """The walk where each call has one input that was computed and each leaf is used once: no bookkeeping is needed.
+
+    Returns False, with nothing done, for a graph that is no such chain; the general walk sees to it then.
+    """
+    mark = next_id()
+    serial = memory.serial
+    nodes = []
+    leaves = []
+    while node is not None:
+        if type(node) is not Node or node.stamp != serial:
+            return False
+        op = node.op
+        if op.kind != "fused" or op.multi or op.may_fail:
+            return False
+        parents = node.parents
+        if parents is None:
+            return False
+        nodes.append(node)
+        node = None
+        for parent in parents:
+            if parent is not None:
+                if type(parent) is Leaf:
+                    if parent.mark == mark or not parent.wants or parent.gradient._storage.pinned:
+                        return False
+                    parent.mark = mark
+                    leaves.append(parent)
+                elif node is None:
+                    node = parent
+                else:
+                    return False
+    if not leaves:
+        return False
+    new = tape.new
+    for node in nodes:
+        results = node.op.vjp(node, gradient, _into_once)
+        i = 0
+        for parent in node.parents:
+            if parent is not None:
+                result = results[i]
+                if result is not WRITTEN:
+                    if type(result) is tuple:
+                        result = new(*result)
+                    if type(parent) is Leaf:
+                        _deliver(parent, result, False)
+                    elif result is None:
+                        gradient = zeros(node.arrays[i]._shape, gradient._flat.dtype)
+                    else:
+                        gradient = result
+            i += 1
+        if not retain:
+            node.parents = node.arrays = node.out = node.aux = None
+    if door.mode is None:
+        for leaf in leaves:
+            leaf.flag[0] = 1
+    else:
+        for leaf in leaves:
+            launch(fill, 1, leaf.flag, 1)
+    wrote(*[leaf.gradient._storage for leaf in leaves])
+    return True
+
+
+def _into_once(parent: Any, can_add: bool) -> tuple[np.ndarray, bool] | None:
+    """The ``into`` of a chain, where a leaf gets one gradient."""
+    if type(parent) is Leaf and (can_add or not parent.adds):
+        return parent.gradient._flat, parent.adds
+    return None
 
 
 def _live(nodes: list[Any], live: set[Any]) -> set[Any]:

@@ -10,12 +10,16 @@ from numbagrad.kernels import loss as kernels
 from numbagrad.kernels.kernel import Kernel
 from numbagrad.launch import launch
 from numbagrad.ops import arithmetic as a
+from numbagrad.ops import registry
 from numbagrad.ops.casting import cast
 from numbagrad.ops.indexing import pick
 from numbagrad.ops.reduction import mean, sum_
 from numbagrad.ops.registry import ArrayLike, Output, Sample, fused
 from numbagrad.ops.shaping import reshape
 from numbagrad.ops.softmax import log_softmax
+
+
+_HALF = np.dtype("float16")
 
 
 def _expect(name: str, x: ArrayLike, label: ArrayLike, fits: bool) -> None:
@@ -168,7 +172,21 @@ def _averaged(
         launch(kernel, x._flat, label._flat, loss, batch, _inner(x), weight)
         return loss, (batch,)
 
-    return op
+    forward = op.forward
+    params_of: dict[float, dict[str, float]] = {}
+
+    def call(x: Any, label: Any, *, weight: float) -> Any:
+        """The op on an array of float32 or float64, without the checks of the general way."""
+        if label._flat.dtype is _HALF:
+            return op(x, label, weight=weight)
+        params = params_of.get(weight)
+        if params is None:
+            params = {"weight": weight}
+            if len(params_of) < 64:
+                params_of[weight] = params
+        return registry.finish(op, (x, label), params, *forward(x, label, weight=weight))
+
+    return call
 
 
 def _bce(x: Any, z: Any) -> Any:
