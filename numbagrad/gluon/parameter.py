@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numbagrad import autograd, initializer
+from numbagrad import launch as door
 from numbagrad.array import wrote
 from numbagrad.context import CPU0, Context, current_context
 from numbagrad.errors import MXNetError
@@ -268,7 +269,8 @@ class Parameter:
             f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self._shape}. Please specify "
             "in_units, in_channels, etc for Blocks, or set the shape before the first use."
         )
-        self._place(self._draw(plan) if plan.data is None else plan.data, plan.contexts)
+        with door.aside():  # a captured step that comes first must not draw the parameters again
+            self._place(self._draw(plan) if plan.data is None else plan.data, plan.contexts)
 
     def _place(self, data: NDArray, contexts: Sequence[Context]) -> None:
         """Put copies of `data` under the labels, with gradients."""
