@@ -22,6 +22,9 @@ class Watcher(Protocol):
     def read(self) -> None:
         """Allow or refuse that Python reads a value."""
 
+    def delivered(self, leaf: Any) -> None:
+        """Note that backward has written the gradient of a leaf."""
+
     def start(self) -> None:
         """Watch what arrays are made and written."""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from numbagrad import array as memory
 from numbagrad.array import Array
+from numbagrad.errors import CaptureError
 
 
 class _State(threading.local):
@@ -55,6 +56,26 @@ class Leaf:
         self.wants = request != "null"
         self.adds = request == "add"
         self.flag = np.zeros(1, np.int8)
+
+
+FOLDED = 2
+"""The flag of a gradient that a captured step has folded into its update: it is in no buffer."""
+
+
+def readable(leaf: Leaf) -> Any:
+    """The gradient buffer of a leaf, for a program to hold: no pass writes straight into it from then on.
+
+    Raises
+    ------
+    CaptureError
+        If the gradient was folded into an update and is not there.
+    """
+    if leaf.flag[0] == FOLDED:
+        raise CaptureError(
+            "this gradient was folded into its update by a captured step and is in no buffer; use jit(keep_grads=True)"
+        )
+    leaf.gradient._storage.pinned = True
+    return leaf.gradient
 
 
 class Node:

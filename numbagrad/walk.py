@@ -253,6 +253,7 @@ def _chain(node: Any, gradient: Any, retain: bool) -> bool:
     else:
         for leaf in leaves:
             launch(fill, 1, leaf.flag, 1)
+            door.mode.delivered(leaf)
     wrote(*[leaf.gradient._storage for leaf in leaves])
     return True
 
@@ -327,6 +328,7 @@ def _finish(reached: list[Leaf]) -> None:
             leaf.flag[0] = 1
         else:
             launch(fill, 1, leaf.flag, 1)
+            door.mode.delivered(leaf)
         written.append(leaf.gradient._storage)
     wrote(*written)
 

@@ -77,6 +77,8 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
     for k, effect in enumerate(variant.program.before):
         space[f"b{k}"] = effect
         lines.append(f"        b{k}()")
+    if variant.program.before:
+        lines += [f"        if epoch.value != {variant.epoch}:", "            return MISS"]
     memory_of_call = [f"x{i}._flat" for i in variant.takes] + [f"m{k}" for k in range(len(variant.makes))]
     lines += [f"        status = run({', '.join(['code', *memory_of_call])})", "    if status:"]
     lines.append("        raise program.failure(status)")

@@ -16,9 +16,11 @@ from numbagrad import launch as door
 from numbagrad import tape
 from numbagrad.array import Storage, wrote
 from numbagrad.capture.fast import MISS, fast_call
+from numbagrad.capture.passes import PASSES, Facts, run_passes
 from numbagrad.capture.program import Program
 from numbagrad.capture.recorder import Buffer, Recorder, root_of
 from numbagrad.errors import CaptureError
+from numbagrad.native.cache import compilations
 from numbagrad.tape import Leaf, RebindEpoch, state
 
 _log = logging.getLogger("numbagrad.jit")
@@ -63,6 +65,10 @@ class Variant:
     def __init__(self, reason: str) -> None:
         self.reason = reason
         self.program: Program
+        self.passes: dict[str, tuple[int, int]] = {}
+        """Rows before and after each pass."""
+        self.compiled: list[Any] = []
+        """What had to be compiled for the capture."""
         self.fast: Callable[..., Any] = _miss
         self.seconds = 0.0
         self.epoch = 0
@@ -91,11 +97,14 @@ class Jitted:
 
     __name__: str
 
-    def __init__(self, function: Callable[..., Any], check: bool, max_variants: int) -> None:
+    def __init__(
+        self, function: Callable[..., Any], check: bool, max_variants: int, passes: Sequence[str]
+    ) -> None:
         functools.update_wrapper(self, function)
         self._function = function
         self._check = check
         self._max_variants = max_variants
+        self._passes = tuple(passes)
         self._variants: list[Variant] = []
         self._lock = threading.RLock()
         self._fast: Callable[..., Any] = _miss
@@ -108,12 +117,14 @@ class Jitted:
         if found is None:
             # The method holds its instance weakly: the table of bound methods must not keep it alive.
             method = weakref.WeakMethod(self._function.__get__(instance, owner))
-            found = self._bound[instance] = Jitted(_Method(method, self._function), self._check, self._max_variants)
+            found = self._bound[instance] = Jitted(
+                _Method(method, self._function), self._check, self._max_variants, self._passes
+            )
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Replay the variant that fits the arguments, or capture one."""
-        if not kwargs:
+        if not kwargs and not self._check:
             result = self._fast(*args)
             if result is not MISS:
                 return result
@@ -128,8 +139,12 @@ class Jitted:
         with self._lock:
             for variant in self._variants:
                 if self._fits(variant, structure, leaves):
-                    self._fast = variant.fast
-                    return self._replay(variant, leaves)
+                    if self._check:
+                        return self._checked(variant, leaves, args, kwargs)
+                    result = self._replay(variant, leaves)
+                    if result is not MISS:
+                        self._fast = variant.fast
+                        return result
             return self._capture(structure, leaves, args, kwargs)
 
     # --------------------------------------------------------------------------------------------- guards
@@ -197,6 +212,8 @@ class Jitted:
         made = [np.empty(size, dtype) for size, dtype in variant.makes]
         for effect in program.before:
             effect()
+        if variant.epoch != RebindEpoch.value:
+            return MISS
         status = program.run(program.code, *arrays, *made)
         if status:
             raise program.failure(status)
@@ -206,6 +223,34 @@ class Jitted:
         for i in variant.written_leaves:
             wrote(leaves[i]._storage)
         return self._make_results(variant, leaves, made)
+
+    def _checked(self, variant: Variant, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """Replay, go back, run the function itself, and compare all that they return and write."""
+        roots = variant.program.written_roots()
+        roots += [root_of(leaves[i]._flat) for i in variant.written_leaves]
+        before = [root.copy() for root in roots]
+        replayed = self._replay(variant, leaves)
+        if replayed is MISS:
+            replayed = None
+        written = [root.copy() for root in roots]
+        for root, old in zip(roots, before, strict=True):
+            root[...] = old
+        result = self._function(*args, **kwargs)
+        if replayed is None:
+            return result
+        ours: list[Any] = []
+        theirs: list[Any] = []
+        flatten(replayed, ours)
+        flatten(result, theirs)
+        pairs = [("result", _numpy(a), _numpy(b)) for a, b in zip(ours, theirs, strict=True)]
+        pairs += [("memory", a, b) for a, b in zip(written, roots, strict=True)]
+        for k, (what, a, b) in enumerate(pairs):
+            if not np.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True):
+                raise CaptureError(
+                    f"{self.__name__}: {what} {k} of a replay differs from what the function computes: it depends on something "
+                    "that is neither an argument, nor an array, nor an immutable value of its own closure or globals"
+                )
+        return result
 
     def _make_results(self, variant: Variant, leaves: list[Any], made: list[np.ndarray]) -> Any:
         new = tape.new
@@ -243,6 +288,7 @@ class Jitted:
         if self._variants:
             _log.info("%s: captured again: %s", self.__name__, reason)
         start = time.perf_counter()
+        compiled = len(compilations)
         self._variants = [v for v in self._variants if v.epoch == RebindEpoch.value]
         if len(self._variants) >= self._max_variants:
             self._variants.pop(0)
@@ -266,6 +312,7 @@ class Jitted:
         variant.epoch = RebindEpoch.value
         variant.fast = fast_call(variant, self._lock)
         variant.seconds = time.perf_counter() - start
+        variant.compiled = compilations[compiled:]
         self._variants.append(variant)
         self._fast = variant.fast
         return result
@@ -346,7 +393,12 @@ class Jitted:
             for storage in recorder.born
             if id(storage) not in result_storages and id(root_of(storage.array)) in by_root
         ]
-        root = storage = buffer = None
+        gradients = {}
+        for leaf in recorder.leaves:
+            gradient = by_root.get(id(root_of(leaf.gradient._flat)))
+            if gradient is not None and not leaf.adds and not leaf.gradient._storage.pinned:
+                gradients[gradient] = by_root[id(root_of(leaf.flag))]
+        root = storage = buffer = leaf = None
         recorder.forget()
         if any(reference() is not None for reference, _ in escaping):
             gc.collect()
@@ -358,7 +410,8 @@ class Jitted:
                     "or write it to an array that exists before (x[:] = ...)"
                 )
         inner = _inner([buffer for buffer in log.buffers if buffer not in brought])
-        variant.program = Program(log.calls, log.effects, list(brought.values()), inner)
+        calls, variant.passes = run_passes(log.calls, Facts(frozenset(inner), gradients, _values), self._passes)
+        variant.program = Program(calls, log.effects, list(brought.values()), inner)
         return result
 
     # --------------------------------------------------------------------------------------------- report
@@ -372,6 +425,10 @@ class Jitted:
                 f"  {k}: {variant.reason}; {len(program.calls)} rows, {program.arena_bytes} bytes of buffers, "
                 f"captured in {variant.seconds * 1e3:.1f} ms"
             )
+            for name, (before, after) in variant.passes.items():
+                lines.append(f"     {name}: {before} rows, then {after}")
+            for compiled in variant.compiled:
+                lines.append(f"     compiled {compiled.name} in {compiled.seconds * 1e3:.0f} ms")
         return "\n".join(lines)
 
     def source(self) -> str:
@@ -393,12 +450,17 @@ class Jitted:
 
 
 def jit(
-    function: Callable[..., Any] | None = None, *, check: bool = False, max_variants: int = MAX_VARIANTS
+    function: Callable[..., Any] | None = None,
+    *,
+    check: bool = False,
+    keep_grads: bool = False,
+    max_variants: int = MAX_VARIANTS,
+    passes: Sequence[str] = tuple(PASSES),
 ) -> Any:
     """Capture what `function` computes on its first call, and replay it natively on the next ones.
 
-    `function` must depend only on its arguments, on arrays, and on immutable Python values that it reaches as closure
-    cells or globals of its own; anything else is read once, when it is captured.
+    `function` must depend only on its arguments, on arrays, and on immutable Python values that it reaches as closure cells
+    or globals of its own; anything else is read once, when it is captured.
 
     Parameters
     ----------
@@ -406,9 +468,14 @@ def jit(
         Takes and returns NDArrays, NumPy arrays, numbers, None and containers of them. May record, call backward and
         ``trainer.step``, write to arrays in place, draw random numbers.
     check : bool
-        Also run the function itself at each call, and compare.
+        Also run the function itself at each call, and compare results and everything that is written; no pass is run.
+    keep_grads : bool
+        Leave gradients in their buffers. Otherwise plain SGD without decay and clipping is folded into the products that
+        compute its gradients, and reading such a gradient raises.
     max_variants : int
         How many captures to keep; one is made for each combination of shapes, dtypes, flags and values.
+    passes : sequence of str
+        The passes to run over the log, names from ``numbagrad.capture.passes.PASSES``.
 
     Returns
     -------
@@ -418,12 +485,28 @@ def jit(
     Raises
     ------
     CaptureError
-        When called, if the function reads the value of an array, or an array made in it outlives the call. What it had
-        written is put back.
+        When called, if the function reads the value of an array, or an array made in it outlives the call; what it had
+        written is put back. With `check`, where replay and function differ.
+
+    Examples
+    --------
+    >>> import numbagrad
+    >>> from numbagrad import nd
+    >>> @numbagrad.jit
+    ... def area(x):
+    ...     return x * x * 3
+    >>> area(nd.array([1, 2])).tolist(), area(nd.array([2, 4])).tolist()
+    ([3.0, 12.0], [12.0, 48.0])
     """
     if function is None:
-        return lambda named: jit(named, check=check, max_variants=max_variants)
-    return Jitted(function, check, max_variants)
+        return lambda named: jit(
+            named, check=check, keep_grads=keep_grads, max_variants=max_variants, passes=passes
+        )
+    unknown = set(passes) - set(PASSES)
+    if unknown:
+        raise ValueError(f"jit: no pass {', '.join(sorted(unknown))}; there are {', '.join(PASSES)}")
+    wanted = [name for name in passes if not check and not (keep_grads and name == "fold_updates")]
+    return Jitted(function, check, max_variants, wanted)
 
 
 # ------------------------------------------------------------------------------------------------- pieces
@@ -443,6 +526,17 @@ class _Method:
 def address_of_array(array: np.ndarray) -> int:
     """The address of the first element."""
     return array.__array_interface__["data"][0]
+
+
+def _numpy(value: Any) -> Any:
+    return value._flat if type(value) is tape.new else 0 if value is None or isinstance(value, str) else value
+
+
+def _values(slot: Any) -> np.ndarray:
+    """What a slot of memory that stays holds now."""
+    whole = slot.buffer.root.reshape(-1).view(slot.dtype)
+    start = slot.offset // whole.itemsize
+    return whole[start : start + slot.size]
 
 
 def _flat(leaf: Any) -> np.ndarray:

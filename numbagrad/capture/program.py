@@ -130,6 +130,15 @@ class Program:
         self.code = np.array(code, np.int64)
         self.code[2] = self.scalars.__array_interface__["data"][0]
 
+    def written_roots(self) -> list[np.ndarray]:
+        """The arrays that stay and are written."""
+        found = {}
+        for call in self.calls:
+            for slot in call.slots("out", "inout"):
+                if self.spans[slot.buffer].kind == "outer":
+                    found[slot.buffer] = slot.buffer.root
+        return list(found.values())
+
     def failure(self, status: int) -> Exception:
         """The exception for what :attr:`run` returned."""
         call = self.calls[status // 256 - 1]

@@ -119,6 +119,8 @@ class Recorder:
         self._thread = threading.get_ident()
         self._by_root: dict[int, Buffer] = {}
         self._before: list[tuple[np.ndarray, np.ndarray]] = []
+        self.leaves: list[Any] = []
+        """The leaves that backward has reached."""
         self.born: list[Any] = []
         """The storages made during the run."""
         self.wrote: list[tuple[Any, int]] = []
@@ -169,6 +171,11 @@ class Recorder:
             else:
                 values.append(value)
         return Call(kernel, kinds_of(kernel, arguments), tuple(values), line)
+
+    def delivered(self, leaf: Any) -> None:
+        """Note that backward has written the gradient of a leaf."""
+        if threading.get_ident() == self._thread:
+            self.leaves.append(leaf)
 
     def host(self, effect: Callable[[], None], before: bool = False) -> None:
         """Run an effect and log it."""

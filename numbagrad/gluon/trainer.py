@@ -145,7 +145,7 @@ class Trainer:
         if state.recording:
             self._refuse_recording()
         for leaf in self._leaves:
-            if not leaf.flag[0]:
+            if leaf.flag[0] != 1:
                 self._update_each(ignore_stale_grad)
                 return
         table.run(scale)

@@ -32,6 +32,21 @@ def gemm_into(a: Any, b: Any, c: Any, m: int, n: int, k: int, ta: int, tb: int, 
     return 0
 
 
+@kernel("in in inout inout size size size static static scalar", failures=TOO_LARGE)
+def gemm_update(
+    a: Any, b: Any, w: Any, hyper: Any, m: int, n: int, k: int, ta: int, tb: int, rescale: float
+) -> int:
+    """Compute W (m, n) -= lr rescale op(A) op(B): a product that is a gradient, and plain SGD with it, in one.
+
+    `hyper` is a row of ``optimizer.SGD_COLUMNS`` without decay and clipping; its step count rises by one.
+    """
+    if max(m, n, k) > blas.LONGEST:
+        return 1
+    blas.gemm(ta, tb, m, n, k, a.dtype.type(-(hyper[0] * rescale)), a, b, a.dtype.type(1), w)
+    hyper[4] += 1.0
+    return 0
+
+
 @njit
 def _each(batch: int, m: int, n: int, k: int, ta: int, tb: int, a: Any, b: Any, beta: Any, c: Any) -> None:
     for i in range(batch):

@@ -17,7 +17,7 @@ from numbagrad.ops.dtypes import as_dtype
 from numbagrad.ops.layout import size_of
 from numbagrad.ops.registry import Elementwise
 from numbagrad.ops.shaping import identity, reshape, transpose
-from numbagrad.tape import Leaf, RebindEpoch, state
+from numbagrad.tape import Leaf, RebindEpoch, readable, state
 
 _NUMBERS = (int, float, np.generic)
 
@@ -274,12 +274,11 @@ class NDArray(Array):
         node = self._node
         if type(node) is not Leaf:
             return None
-        node.gradient._storage.pinned = True
-        return node.gradient.detach()
+        return readable(node).detach()
 
     @property
     def _fresh_grad(self) -> int:
-        return int(self._node.flag[0]) if type(self._node) is Leaf else 0
+        return int(type(self._node) is Leaf and self._node.flag[0] == 1)
 
     @_fresh_grad.setter
     def _fresh_grad(self, value: Any) -> None:

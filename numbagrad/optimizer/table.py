@@ -9,6 +9,7 @@ from numbagrad import launch as door
 from numbagrad.array import wrote
 from numbagrad.launch import launch
 from numbagrad.optimizer.base import Optimizer, as_tuple
+from numbagrad.tape import RebindEpoch
 
 
 class _Group:
@@ -31,7 +32,7 @@ class _Group:
         self.tables = [addresses(column) for column in columns]
         self.tables.append(np.array([weight._flat.size for _, weight, _, _ in members], np.int64))
         self.width = len(optimizer.columns)
-        self.rows = np.empty(self.count * self.width)
+        self.rows = np.zeros(self.count * self.width)
         self.by_row = [self.rows[i * self.width : (i + 1) * self.width] for i in range(self.count)]
         for (index, *_), row in zip(members, self.by_row, strict=True):
             row[-1] = optimizer._index_update_count.get(index, optimizer.begin_num_update)
@@ -39,10 +40,13 @@ class _Group:
     def fill(self, optimizer: Optimizer, lr: float) -> None:
         """Write the rows, all but the step counts."""
         rest = optimizer.row()
+        before = [(row[1] != 0, row[2] > 0) for row in self.by_row]
         for (index, *_), row in zip(self.members, self.by_row, strict=True):
             row[0] = lr * optimizer._multiplier(index, "lr_mult", optimizer.lr_mult)
             row[1] = optimizer._get_wd(index)
             row[2:-1] = rest
+        if before != [(row[1] != 0, row[2] > 0) for row in self.by_row]:
+            RebindEpoch.value += 1  # a captured step may have been simplified by what was 0
 
 
 class Table:
