@@ -8,7 +8,7 @@ branch that was not taken contributes exactly zero.
 import math
 from collections.abc import Callable
 
-from numbagrad.native.expr import Expr, node, order
+from numbagrad.native.expr import Expr, constant, node, order
 from numbagrad.native.scalar import mul0, where
 
 Rule = Callable[..., tuple[Expr | None, ...]]
@@ -67,6 +67,8 @@ RULES: dict[str, Rule] = {
     "gamma": lambda g, y, x: (mul0(g, y * _f("digamma", x)),),
     "gammaln": lambda g, y, x: (mul0(g, _f("digamma", x)),),
     "digamma": lambda g, y, x: (mul0(g, _f("trigamma", x)),),
+    "trigamma": lambda g, y, x: (mul0(g, _f("polygamma", constant(2), x)),),
+    "polygamma": lambda g, y, n, x: (None, mul0(g, _f("polygamma", n + 1, x))),
     "where": lambda g, y, c, a, b: (None, where(c, g, 0), where(c, 0, g)),
 }
 for _name in "sign floor ceil trunc rint round logical_not".split():
@@ -81,7 +83,7 @@ def gradients(root: Expr, head: Expr, wanted: list[Expr]) -> list[Expr | None]:
     Raises
     ------
     NotImplementedError
-        Where an operation below `root` has no derivative on file (``trigamma``).
+        Where an operation below `root` has no derivative on file.
     """
     total: dict[int, Expr] = {id(root): head}
     for each in reversed(order(root)):

@@ -14,7 +14,7 @@ UNARY = (
     "tanh arcsinh arccosh arctanh sigmoid softplus erf erfc erfinv gamma gammaln digamma trigamma floor ceil trunc "
     "rint round logical_not"
 ).split()
-BINARY = "add sub mul mul0 div floordiv mod pow lt le gt ge eq ne logical_and logical_or".split()
+BINARY = "add sub mul mul0 div floordiv mod pow polygamma lt le gt ge eq ne logical_and logical_or".split()
 BOOLEAN = frozenset("lt le gt ge eq ne logical_and logical_or logical_not".split())
 """Operations whose value is true or false; used as a number they are 1 or 0."""
 

@@ -86,7 +86,7 @@ class _Printer:
             return f"{one} if {x} > {zero} else ({minus} if {x} < {zero} else {zero})"
         if op in _FLOAT_ONLY_IN_VMATH and not is_float(self.dtype):
             return values[0]
-        if is_float(self.dtype) and op in ("mod", "floordiv", "pow"):
+        if is_float(self.dtype) and op in ("mod", "floordiv", "pow", "polygamma"):
             return self.call(op, values)
         if op == "pow":
             return f"{values[0]} ** {values[1]}"

@@ -154,14 +154,14 @@ erfinv = _float("erfinv", special.erfinv, (-0.8, 0.8))
 gamma = _float("gamma", special.gamma, (0.6, 3.0))
 gammaln = _float("gammaln", special.gammaln, (0.6, 3.0))
 digamma = _float("digamma", special.digamma, (0.6, 3.0))
-trigamma = elementwise(
-    "trigamma",
-    lambda x: s.trigamma(x),
-    1,
-    numpy=lambda x: special.polygamma(1, x),
-    domain=(0.6, 3.0),
+trigamma = _float("trigamma", lambda x: special.polygamma(1, x), (0.6, 3.0))
+polygamma = elementwise(
+    "polygamma",
+    lambda n, x: node("polygamma", n, x),
+    2,
+    numpy=lambda n, x: special.polygamma(np.rint(n), x),
+    domain=((2.0, 2.0), (0.6, 3.0)),
     result="float",
-    differentiable=False,
 )
 
 # ---------------------------------------------------------------------------------------------- activations
@@ -232,5 +232,6 @@ SCALAR_OPERATIONS: dict[str, Elementwise] = {
     "gammaln": gammaln,
     "digamma": digamma,
     "trigamma": trigamma,
+    "polygamma": polygamma,
 }
 """The op that computes each operation of an expression graph, for derivatives that are themselves recorded."""

@@ -50,6 +50,9 @@ from numbagrad.native.vmath.gammas import (
     gammaln,
     gammaln_float32,
     gammaln_float64,
+    polygamma,
+    polygamma_float32,
+    polygamma_float64,
     trigamma,
     trigamma_float32,
     trigamma_float64,
@@ -164,7 +167,7 @@ _ONE = (
     "sinh cosh arcsinh arccosh arctanh sqrt rsqrt cbrt rcbrt gamma gammaln digamma trigamma "
     "floor ceil trunc rint round sign"
 )
-_TWO = "pow hypot arctan2 mod floordiv copysign"
+_TWO = "polygamma pow hypot arctan2 mod floordiv copysign"
 
 FUNCTIONS: dict[str, int] = dict.fromkeys(_ONE.split(), 1) | dict.fromkeys(_TWO.split(), 2)
 """Name -> number of arguments, of every function that exists in both dtypes."""

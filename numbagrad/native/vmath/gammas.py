@@ -107,6 +107,44 @@ def trigamma_float64(x: Any) -> Any:
     return total - part if reflected else part
 
 
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+@njit(inline=True)
+def polygamma_float64(n: Any, x: Any) -> Any:
+    """The n-th derivative of digamma, n >= 1, of a float64: (-1)^(n+1) n! zeta(n + 1, x), by Euler and Maclaurin; n is
+    rounded.
+
+    Below x = n + 12 terms of the sum are taken one by one, so that a far negative x takes long; NaN at the poles.
+    """
+    n = nearest(n)
+    if not n >= 1.0 or (x <= 0.0 and nearest(x) == x) or not x > -1e6:
+        return np.nan
+    s = n + 1.0
+    total = 0.0
+    while x < n + 12.0:
+        total += x**-s
+        x += 1.0
+    power = x**-s
+    total += power * x / n + 0.5 * power
+    term = power / x
+    rising = s
+    factorial = 2.0
+    k = 0.0
+    for b in _BERNOULLI:
+        total += b / factorial * rising * term
+        k += 2.0
+        rising *= (s + k - 1.0) * (s + k)
+        factorial *= (k + 1.0) * (k + 2.0)
+        term /= x * x
+    product = 1.0
+    sign = -1.0
+    for i in range(int(n)):
+        product *= i + 1.0
+        sign = -sign
+    return sign * product * total
+
+
 gamma_float32 = narrow(gamma_float64)
 gammaln_float32 = narrow(gammaln_float64)
 digamma_float32 = narrow(digamma_float64)
@@ -115,4 +153,13 @@ trigamma_float32 = narrow(trigamma_float64)
 gamma = door("gamma", gamma_float32, gamma_float64)
 gammaln = door("gammaln", gammaln_float32, gammaln_float64)
 digamma = door("digamma", digamma_float32, digamma_float64)
+
+
+@njit(inline=True)
+def polygamma_float32(n: Any, x: Any) -> Any:
+    """The n-th derivative of digamma, of a float32."""
+    return np.float32(polygamma_float64(np.float64(n), np.float64(x)))
+
+
+polygamma = door("polygamma", polygamma_float32, polygamma_float64)
 trigamma = door("trigamma", trigamma_float32, trigamma_float64)
