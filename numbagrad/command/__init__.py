@@ -22,7 +22,10 @@ def parser() -> argparse.ArgumentParser:
         description="Run a Python program in which `mxnet` and its submodules mean numbagrad.",
     )
     run.add_argument("script", metavar="SCRIPT", help="the program's file")
-    run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="what the program finds in sys.argv")
+    rest = run.add_argument(
+        "arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="what the program's sys.argv holds"
+    )
+    rest.required = False  # argparse would count it among what is missing
 
     demo = commands.add_parser(
         "demo",
@@ -53,10 +56,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is less than 1")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+    return int(text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
