@@ -109,6 +109,8 @@ def draw(history: History, path: Path) -> None:
     right.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     right.legend(loc="lower right", frameon=False)
     for axes in (left, right):
+        margin = max(0.5, 0.02 * len(epochs))
+        axes.set_xlim(1 - margin, len(epochs) + margin)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
