@@ -111,7 +111,7 @@ def draw(history: History, path: Path) -> None:
     for axes in (left, right):
         margin = max(0.5, 0.02 * len(epochs))
         axes.set_xlim(1 - margin, len(epochs) + margin)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle("numbagrad: a dense network learns 8 × 8 handwritten digits")
