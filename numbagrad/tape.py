@@ -44,7 +44,7 @@ class Leaf:
     element so that a captured step can set it too, whether a backward wrote the gradient since the flag was last reset.
     """
 
-    __slots__ = ("__weakref__", "adds", "flag", "grad", "gradient", "mark", "request", "wants")
+    __slots__ = ("__weakref__", "_flag_memory", "adds", "flag", "grad", "gradient", "mark", "request", "wants")
 
     parents = ()
     grad: Any
@@ -55,7 +55,14 @@ class Leaf:
         self.request = request
         self.wants = request != "null"
         self.adds = request == "add"
-        self.flag = np.zeros(1, np.int8)
+        self.flag = bytearray(1)
+        self._flag_memory: np.ndarray | None = None
+
+    def flag_memory(self) -> np.ndarray:
+        """The flag as an array of one int8, for kernels."""
+        if self._flag_memory is None:
+            self._flag_memory = np.frombuffer(self.flag, np.int8)
+        return self._flag_memory
 
 
 FOLDED = 2

@@ -17,7 +17,7 @@ from numbagrad.ops.arithmetic import add
 from numbagrad.ops.casting import cast, raw
 from numbagrad.ops.registry import WRITTEN
 from numbagrad.tape import Leaf, Node, Projection, next_id
-from numbagrad.vjp import vjp, zeros
+from numbagrad.vjp import vjp
 
 NOTHING = object()
 """The gradient of a node that none has reached; None is a gradient of zero."""
@@ -92,6 +92,8 @@ def walk(
                     leaves.append(parent)
                 elif not ends or parent not in ends:
                     stack.append(parent)
+    if targets is not None and not retain and any(target.mark != mark for target in targets):
+        return [None if target.mark == mark else NOTHING for target in targets]
     if not in_order:
         nodes.sort(key=_by_id, reverse=True)
     live = None
@@ -138,7 +140,7 @@ def walk(
         if have is NOTHING or have is None:
             parent.grad = gradient
         elif gradient is not None:
-            if parent in owned:
+            if parent in owned and have._flat.dtype == gradient._flat.dtype != _HALF:
                 launch(add_into, gradient._flat, have._flat, have._flat.size)
             else:
                 parent.grad = add(have, gradient)
@@ -171,7 +173,11 @@ def walk(
         if op.kind == "fused" and again is None and not op.multi:
             results = op.vjp(node, gradient, into)
         else:
+            # The user's code may run a backward of its own, through leaves of ours.
+            held = [(leaf, leaf.mark, leaf.grad) for leaf in leaves] if op.may_fail else ()
             results = vjp(node, gradient, into, again)
+            for leaf, its_mark, its_grad in held:
+                leaf.mark, leaf.grad = its_mark, its_grad
         for i, parent in enumerate(parents):
             if parent is not None:
                 result = results[i]
@@ -230,9 +236,9 @@ def _chain(node: Any, gradient: Any, retain: bool) -> bool:
         return False
     new = tape.new
     for node in nodes:
-        results = node.op.vjp(node, gradient, _into_once)
-        i = 0
-        for parent in node.parents:
+        # A gradient of zero stays None: a kernel would make NaN of zeros where it meets an infinity.
+        results = node.op.vjp(node, gradient, _into_once) if gradient is not None else (None,) * len(node.parents)
+        for i, parent in enumerate(node.parents):
             if parent is not None:
                 result = results[i]
                 if result is not WRITTEN:
@@ -240,21 +246,11 @@ def _chain(node: Any, gradient: Any, retain: bool) -> bool:
                         result = new(*result)
                     if type(parent) is Leaf:
                         _deliver(parent, result, False)
-                    elif result is None:
-                        gradient = zeros(node.arrays[i]._shape, gradient._flat.dtype)
                     else:
                         gradient = result
-            i += 1
         if not retain:
             node.parents = node.arrays = node.out = node.aux = None
-    if door.mode is None:
-        for leaf in leaves:
-            leaf.flag[0] = 1
-    else:
-        for leaf in leaves:
-            launch(fill, 1, leaf.flag, 1)
-            door.mode.delivered(leaf)
-    wrote(*[leaf.gradient._storage for leaf in leaves])
+    _mark_fresh(leaves)
     return True
 
 
@@ -289,7 +285,7 @@ def _check_unchanged(node: Any) -> None:
 def _project(node: Projection, gradient: Any) -> None:
     """Hand the gradient of one output to the call that has several."""
     parent = node.parents[0]  # type: ignore[index]
-    if parent.grad is NOTHING:
+    if parent.grad is NOTHING or parent.grad is None:
         parent.grad = [None] * len(parent.outputs)
     have = parent.grad[node.index]
     parent.grad[node.index] = gradient if have is None else add(have, gradient)
@@ -301,10 +297,11 @@ def _deliver(leaf: Leaf, gradient: Any, accumulate: bool) -> None:
     flat = target._flat
     if gradient is not None:
         _check_gradient(leaf, gradient)
+        gradient = cast(gradient, dtype=flat.dtype)  # of an int leaf it may be wider
     if accumulate or leaf.adds:
         if gradient is not None:
             if flat.dtype == _HALF:
-                gradient = cast(add(target, gradient), dtype=_HALF)
+                gradient = add(target, gradient)
                 launch(copy, raw(gradient._flat), raw(flat), flat.size)
             else:
                 launch(add_into, gradient._flat, flat, flat.size)
@@ -316,7 +313,6 @@ def _deliver(leaf: Leaf, gradient: Any, accumulate: bool) -> None:
 
 def _finish(reached: list[Leaf]) -> None:
     """Write what was held back, once nothing can fail any more; then mark the gradients fresh."""
-    written = []
     for leaf in reached:
         if leaf.grad is not WRITTEN and leaf.grad is not None:
             _check_gradient(leaf, leaf.grad)
@@ -324,19 +320,26 @@ def _finish(reached: list[Leaf]) -> None:
         if leaf.grad is not WRITTEN:
             _deliver(leaf, leaf.grad, False)
         leaf.grad = None
-        if door.mode is None:
+    _mark_fresh(reached)
+
+
+def _mark_fresh(leaves: list[Leaf]) -> None:
+    """Note that the gradients of `leaves` were written."""
+    if door.mode is None:
+        memory.serial = serial = memory.serial + 1
+        for leaf in leaves:
             leaf.flag[0] = 1
-        else:
-            launch(fill, 1, leaf.flag, 1)
+            leaf.gradient._storage.version = serial
+    else:
+        for leaf in leaves:
+            launch(fill, 1, leaf.flag_memory(), 1)
             door.mode.delivered(leaf)
-        written.append(leaf.gradient._storage)
-    wrote(*written)
+        wrote(*[leaf.gradient._storage for leaf in leaves])
 
 
 def _check_gradient(leaf: Leaf, gradient: Any) -> None:
     target = leaf.gradient
-    if gradient._shape != target._shape or gradient._flat.dtype != target._flat.dtype:
+    if gradient._shape != target._shape:
         raise MXNetError(
-            f"backward: a gradient of shape {gradient._shape} and dtype {gradient._flat.dtype} arrived for an array "
-            f"of shape {target._shape} and dtype {target._flat.dtype}"
+            f"backward: a gradient of shape {gradient._shape} arrived for an array of shape {target._shape}"
         )

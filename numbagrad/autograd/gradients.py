@@ -7,6 +7,8 @@ import numpy as np
 
 from numbagrad import tape
 from numbagrad.errors import MXNetError
+from numbagrad.ops.casting import cast
+from numbagrad.launch import aside
 from numbagrad.ops.dtypes import FLOAT32, floating
 from numbagrad.ops.shaping import identity
 from numbagrad.tape import Leaf, RebindEpoch, state
@@ -56,29 +58,31 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str
                 f"gradient of shape {gradient._shape} and dtype {gradient._flat.dtype}"
             )
     for variable, gradient, request in zip(variables, gradients, grad_reqs, strict=True):
+        gradient._storage.pinned = True
         variable._node = Leaf(gradient.detach(), request)
     RebindEpoch.value += 1
 
 
-_KEPT_ONES: dict[Any, np.ndarray] = {}
+_KEPT_ONES: dict[Any, Any] = {}
 
 
 def _ones(array: Any) -> Any:
     """The head gradient of a head that was given none; small ones are kept, and never written to."""
     dtype = array._flat.dtype
-    n = array._flat.size
-    key = n if dtype is FLOAT32 else (n, floating(dtype))
-    flat = _KEPT_ONES.get(key)
-    if flat is None:
-        flat = np.ones(n, floating(dtype))
-        if n <= 4096 and len(_KEPT_ONES) < 256:
-            _KEPT_ONES[key] = flat
-    return tape.new(flat, array._shape)
+    shape = array._shape
+    key = shape if dtype is FLOAT32 else (shape, floating(dtype))
+    found = _KEPT_ONES.get(key)
+    if found is None:
+        with aside():  # it outlives the step
+            found = tape.new(np.ones(array._flat.size, floating(dtype)), shape)
+        if array._flat.size <= 4096 and len(_KEPT_ONES) < 256:
+            _KEPT_ONES[key] = found
+    return found
 
 
 def _heads(name: str, heads: Any, head_grads: Any) -> list[tuple[Any, Any]]:
     """Pairs of a node and its head gradient, all of them checked."""
-    if isinstance(heads, tape.new):  # type: ignore[arg-type]
+    if not isinstance(heads, (list, tuple)):
         heads = [heads]
         if head_grads is not None and not isinstance(head_grads, (list, tuple)):
             head_grads = [head_grads]
@@ -89,6 +93,9 @@ def _heads(name: str, heads: Any, head_grads: Any) -> list[tuple[Any, Any]]:
     assert len(heads) == len(head_grads), f"{name}: {len(heads)} heads but {len(head_grads)} head gradients"
     pairs = []
     for head, gradient in zip(heads, head_grads, strict=True):
+        for array in (head,) if gradient is None else (head, gradient):
+            if not isinstance(array, tape.new):  # type: ignore[arg-type]
+                raise TypeError(f"{name}: heads and head gradients are NDArrays, not {type(array).__name__}")
         if head._node is None:
             raise MXNetError(
                 f"{name}: cannot differentiate an array of shape {head._shape} that is not in a graph: it was not "
@@ -137,7 +144,7 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     if recording is False and training is train_mode:
         walk(pairs, retain_graph)
         return
-    flags.recording, flags.training = False, train_mode
+    flags.recording, flags.training = False, bool(train_mode)
     try:
         walk(pairs, retain_graph)
     finally:
@@ -190,7 +197,7 @@ def grad(
     pairs = _heads("grad", heads, head_grads)
     flags = state
     recording, training = flags.recording, flags.training
-    flags.recording, flags.training = create_graph, train_mode
+    flags.recording, flags.training = bool(create_graph), bool(train_mode)
     try:
         retain = create_graph if retain_graph is None else retain_graph
         results = walk(pairs, retain, create_graph, [variable._node for variable in variables])
@@ -201,8 +208,10 @@ def grad(
                 raise MXNetError(f"grad: no head depends on a variable of shape {variable._shape}")
             if result is None:
                 result = zeros(variable._shape, floating(variable._flat.dtype))
-            elif id(result._storage) in given:
+            result = cast(result, dtype=floating(variable._flat.dtype))
+            if id(result._storage) in given:
                 result = identity(result)
+            given.add(id(result._storage))
             found.append(result)
     finally:
         flags.recording, flags.training = recording, training

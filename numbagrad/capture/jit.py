@@ -397,7 +397,7 @@ class Jitted:
         for leaf in recorder.leaves:
             gradient = by_root.get(id(root_of(leaf.gradient._flat)))
             if gradient is not None and not leaf.adds and not leaf.gradient._storage.pinned:
-                gradients[gradient] = by_root[id(root_of(leaf.flag))]
+                gradients[gradient] = by_root[id(root_of(leaf.flag_memory()))]
         root = storage = buffer = leaf = None
         recorder.forget()
         if any(reference() is not None for reference, _ in escaping):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numbagrad import autograd, tape
+from numbagrad.autograd import backward
 from numbagrad.array import Array, wrote
 from numbagrad.context import CPU0, Context
 from numbagrad.dispatch import check_writable, update
@@ -283,11 +284,11 @@ class NDArray(Array):
     @_fresh_grad.setter
     def _fresh_grad(self, value: Any) -> None:
         if type(self._node) is Leaf:
-            self._node.flag[0] = bool(value)
+            self._node.flag[0] = int(bool(value))
 
     def backward(self, out_grad: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
         """Compute the gradients of this array for the marked arrays below it; see :func:`.autograd.backward`."""
-        autograd.backward(self, out_grad, retain_graph, train_mode)
+        backward(self, out_grad, retain_graph, train_mode)
 
     # ----------------------------------------------------------------------------------------- operators
 
