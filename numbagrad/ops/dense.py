@@ -112,11 +112,11 @@ def dense(x: ArrayLike, weight: ArrayLike, bias: ArrayLike | None, *, activation
     n = shape[0]
     out = np.empty(n * units, dtype)
     if bias is None:
-        launch(kernels.dense, flat, weight._flat, _UNUSED[dtype], out, n, units, k, 0, activation)
+        launch(kernels.DENSE[activation], flat, weight._flat, _UNUSED[dtype], out, n, units, k, 0, activation)
     else:
         if bias._shape != (units,):
             raise MXNetError(f"FullyConnected: a bias of shape {bias._shape} does not fit {units} units")
-        launch(kernels.dense, flat, weight._flat, bias._flat, out, n, units, k, 1, activation)
+        launch(kernels.DENSE[activation], flat, weight._flat, bias._flat, out, n, units, k, 1, activation)
     return out, (n, units)
 
 
