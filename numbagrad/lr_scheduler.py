@@ -122,9 +122,9 @@ class _Decay(LRScheduler):
         """The rate for update number `num_update`."""
         if num_update < self.warmup_steps:
             return self.get_warmup_lr(num_update)
-        if num_update <= self.max_update:
-            left = self.shape((num_update - self.warmup_steps) / self.max_steps)
-            self.base_lr = self.final_lr + (self.base_lr_orig - self.final_lr) * left
+        done = num_update >= self.max_update  # also where the warm-up takes all of it
+        left = self.shape(1.0 if done else (num_update - self.warmup_steps) / self.max_steps)
+        self.base_lr = self.final_lr + (self.base_lr_orig - self.final_lr) * left
         return self.base_lr
 
 

@@ -17,6 +17,7 @@ from numbagrad.nd.ndarray import NDArray
 from numbagrad.ops.arithmetic import add, multiply
 from numbagrad.ops.casting import cast_flat, raw
 from numbagrad.ops.dtypes import as_dtype, floating
+from numbagrad.optimizer.base import MultiplierEpoch
 from numbagrad.tape import Leaf, RebindEpoch
 from numbagrad.vjp import zeros
 
@@ -149,8 +150,8 @@ class Parameter:
         self._dtype = dtype
         self._stype = stype
         self._grad_stype = grad_stype
-        self.lr_mult = lr_mult
-        self.wd_mult = wd_mult
+        self._lr_mult = lr_mult
+        self._wd_mult = wd_mult
         self.init = init
         self.grad_req = grad_req
 
@@ -158,6 +159,26 @@ class Parameter:
         return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
 
     # ------------------------------------------------------------------------------------ what it is
+
+    @property
+    def lr_mult(self) -> float:
+        """What the optimiser multiplies the learning rate by."""
+        return self._lr_mult
+
+    @lr_mult.setter
+    def lr_mult(self, factor: float) -> None:
+        self._lr_mult = factor
+        MultiplierEpoch.value += 1
+
+    @property
+    def wd_mult(self) -> float:
+        """What the optimiser multiplies the weight decay by."""
+        return self._wd_mult
+
+    @wd_mult.setter
+    def wd_mult(self, factor: float) -> None:
+        self._wd_mult = factor
+        MultiplierEpoch.value += 1
 
     @property
     def stype(self) -> str:

@@ -3,7 +3,7 @@
 import os
 import pickle
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,16 @@ from numbagrad import optimizer as optimizers
 from numbagrad.array import wrote
 from numbagrad.dispatch import check_writable
 from numbagrad.errors import CaptureError, MXNetError
-from numbagrad.gluon.parameter import DeferredInitializationError, Parameter
+from numbagrad.gluon.parameter import DeferredInitializationError, Parameter, is_known
 from numbagrad.kernels.strided import add_into, copy, fill
 from numbagrad.launch import launch
+from numbagrad.nd.ndarray import NDArray
+from numbagrad.ops.dtypes import as_dtype
 from numbagrad.optimizer.table import Table
 from numbagrad.optimizer.updater import Updater
 from numbagrad.tape import RebindEpoch, state
+
+_TAG = "numbagrad trainer states"
 
 
 class Trainer:
@@ -37,7 +41,11 @@ class Trainer:
     Raises
     ------
     ValueError
-        If `params` is no dict or list of Parameters.
+        If `params` is no dict or list of Parameters, or the optimiser is not known.
+    RuntimeError
+        For a parameter on which ``initialize`` was not called.
+    AssertionError
+        If the parameters are not all on the same labels.
 
     Examples
     --------
@@ -70,15 +78,19 @@ class Trainer:
         for param in params:
             if not isinstance(param, Parameter):
                 raise ValueError(f"Trainer: params must hold Parameters, not {type(param).__name__}")
-        self._params: list[Parameter] = list(params)
+        self._params: list[Parameter] = list(dict.fromkeys(params))
+        labels = [param.list_ctx() for param in self._params]
+        assert all(each == labels[0] for each in labels), (
+            f"Trainer: all parameters must be initialized on the same contexts, not {labels}"
+        )
         self._param2idx = {param.name: i for i, param in enumerate(self._params)}
         self._init_optimizer(optimizer, dict(optimizer_params or {}))
         self._scale = float(self._optimizer.rescale_grad)
         self._kvstore = None
         self._table: Table | None = None
-        self._table_epoch = -1
+        self._epoch = -1
+        self._trained: list[tuple[int, Parameter, list[NDArray]]] = []
         self._leaves: list[Any] = []
-        self._contexts: list[Any] = []
 
     def _init_optimizer(self, optimizer: Any, optimizer_params: dict[str, Any]) -> None:
         param_dict = dict(enumerate(self._params))
@@ -131,144 +143,130 @@ class Trainer:
         ZeroDivisionError
             For a batch size of 0.
         """
-        scale = self._scale / batch_size
-        if self._optimizer.rescale_grad != scale:
-            self._optimizer.rescale_grad = scale
-        if self._table is None or self._table_epoch != RebindEpoch.value:
-            with door.aside():
-                self._rebuild()
-        table = self._table
-        if table is None:
-            self._reduce()
-            self._update_each(ignore_stale_grad)
-            return
-        if state.recording:
-            self._refuse_recording()
-        for leaf in self._leaves:
-            if leaf.flag[0] != 1:
-                self._update_each(ignore_stale_grad)
-                return
-        table.run(scale)
-        if door.mode is None:
-            for leaf in self._leaves:
-                leaf.flag[0] = 0
-        else:
-            for leaf in self._leaves:
-                launch(fill, 0, leaf.flag, 1)
+        self._update(batch_size, ignore_stale_grad, True)
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """:meth:`step` without summing the replicas' gradients, which :meth:`allreduce_grads` has done."""
-        self._optimizer.rescale_grad = self._scale / batch_size
-        self._update_each(ignore_stale_grad)
+        self._update(batch_size, ignore_stale_grad, False)
 
     def allreduce_grads(self) -> None:
         """Sum the gradients of a parameter's replicas into each of them."""
-        self._reduce()
+        self._look_up()
+        self._reduce(())
 
-    def _refuse_recording(self) -> None:
-        for param in self._params:
-            if param.grad_req != "null":
-                check_writable(param.list_data()[0], "Trainer.step")
-
-    def _trained(self) -> list[tuple[int, Parameter]]:
-        trained = []
-        for i, param in enumerate(self._params):
-            if param.grad_req == "null":
-                continue
-            param.list_data()  # raises for a parameter that is not initialised
-            trained.append((i, param))
-        return trained
-
-    def _rebuild(self) -> None:
-        """Look up storages and states again; without a table where the optimiser or a parameter does not fit one."""
-        self._drop_table()
-        trained = self._trained()
-        kernels = self._optimizer.table_kernels
-        if type(self._optimizer).update is not optimizers.Optimizer.update or any(
-            len(param.list_data()) > 1 or param.list_data()[0]._flat.dtype.name not in kernels for _, param in trained
-        ):
-            return
-        states = self._updaters[0].states
-        members = []
-        self._leaves = []
-        for i, param in trained:
-            data = param.list_data()[0]
-            if i not in states:
-                states[i] = self._optimizer.create_state_multi_precision(i, data)
-            members.append((i, data, data._node.gradient, states[i]))
-            self._leaves.append(data._node)
-        self._optimizer._table = self._table = Table(self._optimizer, members)
-        self._table_epoch = RebindEpoch.value
-
-    def _drop_table(self) -> None:
-        """Take the step counts back from the table, and forget it."""
+    def _update(self, batch_size: int, ignore_stale_grad: bool, reduce: bool) -> None:
+        scale = self._scale / float(batch_size)
+        optimizer = self._optimizer
+        if self._epoch != RebindEpoch.value or optimizer._table is not self._table:
+            self._look_up()
+        if state.recording:
+            for _, _, replicas in self._trained:
+                for data in replicas:
+                    check_writable(data, "Trainer.step")
+        skip: tuple[int, ...] = ()
+        leaves = self._leaves
+        for leaf in leaves:
+            if leaf.flag[0] != 1:
+                skip = self._stale(ignore_stale_grad)
+                leaves = [each._node for i, _, replicas in self._trained if i not in skip for each in replicas]
+                break
+        if optimizer.rescale_grad != scale:
+            optimizer.rescale_grad = scale
         if self._table is not None:
-            self._optimizer._counts = dict(self._optimizer._index_update_count)
-            self._optimizer._table = self._table = None
+            self._table.run(scale, skip)
+        else:
+            self._update_each(skip, reduce)
+        if door.mode is None:
+            for leaf in leaves:
+                leaf.flag[0] = 0
+        else:
+            for leaf in leaves:
+                launch(fill, 0, leaf.flag_memory(), 1)
 
-    def _reduce(self) -> None:
-        for _, param in self._trained():
-            grads = param.list_grad()
-            if len(grads) > 1:
-                first = grads[0]
-                for other in grads[1:]:
+    def _stale(self, ignore: bool) -> tuple[int, ...]:
+        """The indices of the parameters without a fresh gradient, to skip; raises unless they may be ignored."""
+        stale = [(i, param) for i, param, replicas in self._trained if not all(data._fresh_grad for data in replicas)]
+        if not ignore:
+            raise UserWarning(
+                f"the gradient of parameter {stale[0][1].name} is stale: no backward has reached it since its last "
+                "update. Call step(batch_size, ignore_stale_grad=True) to update the others only"
+            )
+        if door.mode is not None:
+            raise CaptureError("Trainer.step: a step with stale gradients cannot be captured: it depends on which are")
+        return tuple(i for i, _ in stale)
+
+    def _look_up(self) -> None:
+        """Find parameters, storages and states again; no table where the optimiser or a parameter does not fit one."""
+        optimizer = self._optimizer
+        if optimizer._table is not self._table:
+            RebindEpoch.value += 1  # another trainer's steps may be captured
+        optimizer._release_table()
+        self._table = None
+        self._epoch = -1
+        self._trained = [
+            (i, param, param.list_data()) for i, param in enumerate(self._params) if param.grad_req != "null"
+        ]
+        self._leaves = [data._node for _, _, replicas in self._trained for data in replicas]
+        if self._fits_table():
+            states = self._updaters[0].states
+            members = []
+            with door.aside():
+                for i, _, (data,) in self._trained:
+                    if i not in states:
+                        states[i] = optimizer.create_state_multi_precision(i, data)
+                    members.append((i, data, data._node.gradient, states[i]))
+            optimizer._table = self._table = Table(optimizer, members)
+        self._epoch = RebindEpoch.value
+
+    def _fits_table(self) -> bool:
+        rule, shared = type(self._optimizer), optimizers.Optimizer
+        return (
+            rule.update is shared.update
+            and rule.update_multi_precision is shared.update_multi_precision
+            and all(
+                len(replicas) == 1 and replicas[0]._flat.dtype.name in rule.table_kernels
+                for _, _, replicas in self._trained
+            )
+        )
+
+    def _reduce(self, skip: Collection[int]) -> None:
+        """Sum the gradients of replicas into each of them."""
+        for i, _, replicas in self._trained:
+            if len(replicas) > 1 and i not in skip:
+                first, *others = [data._node.gradient for data in replicas]
+                for other in others:
                     launch(add_into, other._flat, first._flat, first._flat.size)
-                for other in grads[1:]:
+                for other in others:
                     launch(copy, first._flat, other._flat, first._flat.size)
-                for each in grads:
-                    wrote(each._storage)
+                wrote(first._storage, *[other._storage for other in others])
 
-    def _update_each(self, ignore_stale_grad: bool) -> None:
+    def _update_each(self, skip: Collection[int], reduce: bool) -> None:
         """Update parameter by parameter."""
         if door.mode is not None:
             raise CaptureError(
-                "Trainer.step: this update cannot be captured: the optimizer has no kernel for a table, a gradient is "
-                "stale, or a parameter has replicas or another dtype than float32 and float64"
+                "Trainer.step: this update cannot be captured: the optimizer has no kernel for a table, or a parameter "
+                "has replicas or another dtype than float32 and float64"
             )
-        if self._table is not None:
-            self._drop_table()
-            RebindEpoch.value += 1
-        trained = self._trained()
-        stale = [param for _, param in trained if not all(data._fresh_grad for data in param.list_data())]
-        if stale and not ignore_stale_grad:
-            raise UserWarning(
-                f"the gradient of parameter {stale[0].name} is stale: no backward has reached it since its last "
-                "update. Call step(ignore_stale_grad=True) to update the others only"
-            )
-        if state.recording:
-            self._refuse_recording()
-        skip = set(map(id, stale))
-        used = [(i, param) for i, param in trained if id(param) not in skip]
-        while len(self._updaters) < max((len(param.list_data()) for _, param in used), default=1):
-            self._updaters.append(Updater(self._optimizer))
-        for i, param in used:
-            counts = self._optimizer._index_update_count
-            before = counts.get(i)
-            for k, (data, grad) in enumerate(zip(param.list_data(), param.list_grad(), strict=True)):
-                if k and before is not None:
-                    counts[i] = before  # a replica is the same update, not another one
-                elif k:
-                    counts.pop(i, None)
-                self._updaters[k](i, grad, data)
-        for _, param in used:
-            for data in param.list_data():
-                data._fresh_grad = 0
+        if reduce:
+            self._reduce(skip)
+        optimizer = self._optimizer
+        counts = optimizer._counts
+        used = [(i, param) for i, param, _ in self._trained if i not in skip]
+        made = [counts.get(i, optimizer.begin_num_update) for i, _ in used]
+        # A step has one number, and so one rate, as in a table.
+        optimizer._num_update = max([optimizer._num_update, *[n + 1 for n in made]])
+        while len(self._updaters) < max([len(param.list_ctx()) for _, param in used], default=1):
+            self._updaters.append(Updater(optimizer))
+        for (i, param), n in zip(used, made, strict=True):
+            for updater, grad, data in zip(self._updaters, param.list_grad(), param.list_data()):
+                counts[i] = n  # a replica is the same update, not another one
+                updater(i, grad, data)
 
     # ----------------------------------------------------------------------------------------------- states
 
     def save_states(self, fname: str) -> None:
         """Write the optimiser and its states to a file, whole or not at all."""
-        self._drop_table()
-        for i, param in self._trained():
-            for k, data in enumerate(param.list_data()):
-                if k < len(self._updaters) and i not in self._updaters[k].states:
-                    self._updaters[k].states[i] = self._optimizer.create_state_multi_precision(i, data)
-        optimizer = self._optimizer
-        param_dict, optimizer.param_dict = optimizer.param_dict, {}
-        try:
-            content = pickle.dumps(("numbagrad trainer states", [u.states for u in self._updaters], optimizer))
-        finally:
-            optimizer.param_dict = param_dict
+        content = pickle.dumps((_TAG, [updater.states for updater in self._updaters], self._optimizer))
         target = Path(fname)
         handle, aside = tempfile.mkstemp(dir=target.absolute().parent, prefix=".writing-")
         try:
@@ -291,13 +289,18 @@ class Trainer:
         -----
         The file is unpickled: load only what you trust.
         """
+        content = b""
         try:
-            tag, states, optimizer = pickle.loads(Path(fname).read_bytes())
-            if tag != "numbagrad trainer states":
+            content = Path(fname).read_bytes()
+            tag, states, optimizer = pickle.loads(content)
+            if tag != _TAG or not isinstance(optimizer, optimizers.Optimizer):
                 raise ValueError("another kind of file")
+            self._check_states(states, optimizer)
         except Exception as error:
-            raise MXNetError(f"load_states: {fname} holds no trainer states: {error}") from error
+            raise MXNetError(f"load_states: {fname} holds no states for this trainer: {error}") from error
         optimizer.param_dict = dict(enumerate(self._params))
+        for _ in range(len(states), max([len(param.list_ctx()) for param in self._params], default=1)):
+            states.append(pickle.loads(content)[1][0])  # more replicas than it was saved with
         self._optimizer = optimizer
         self._updaters = []
         for each in states:
@@ -306,6 +309,15 @@ class Trainer:
             self._updaters.append(updater)
         self._table = None
         RebindEpoch.value += 1
+
+    def _check_states(self, states: Sequence[dict[int, Any]], optimizer: optimizers.Optimizer) -> None:
+        """Raise where states do not belong to parameters such as these."""
+        for i, found in [item for each in states for item in each.items()]:
+            if i >= len(self._params):
+                raise ValueError(f"it is about more than {len(self._params)} parameters")
+            param = self._params[i]
+            if type(optimizer).update is optimizers.Optimizer.update and is_known(param.shape):
+                optimizer.check_multi_precision(i, param.shape, as_dtype(param.dtype), found)
 
 
 __all__ = ["DeferredInitializationError", "Trainer"]

@@ -5,13 +5,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from numbagrad.array import wrote
+from numbagrad.dispatch import check_writable
+from numbagrad.errors import MXNetError
 from numbagrad.kernels.kernel import Kernel
 from numbagrad.launch import launch
 from numbagrad.ops.casting import cast_flat, write_cast
 from numbagrad.ops.dtypes import FLOAT32
+from numbagrad.tape import RebindEpoch
 from numbagrad.vjp import zeros
 
 _HALF = np.dtype("float16")
+
+
+class MultiplierEpoch:
+    """Counts how often a parameter's ``lr_mult`` or ``wd_mult`` was set, so that tables know when to look again."""
+
+    value = 0
 
 
 class Optimizer:
@@ -51,6 +60,8 @@ class Optimizer:
     """What a row of the kernels' table holds."""
     state_count: ClassVar[int] = 0
     """How many arrays of state the kernels take an array of weights."""
+    state_optional: ClassVar[bool] = False
+    """Whether the kernels also do without them."""
 
     _epoch = 0
     """Rises whenever a public attribute is set, so that tables know when to look again."""
@@ -113,8 +124,10 @@ class Optimizer:
             for each in zip(index, weight, grad, state, strict=True):
                 self.update(*each)
             return
-        self._update_count(index)
+        check_writable(weight, "Optimizer.update")
         states = as_tuple(state)
+        self.check(index, weight._shape, weight._flat.dtype, states, grad)
+        self._update_count(index)
         made = self._index_update_count[index] - 1
         row = np.array([self._get_lr(index), self._get_wd(index), *self.row(), made])
         scale = float(self.rescale_grad)
@@ -140,12 +153,42 @@ class Optimizer:
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """:meth:`update`, on the float32 copy where there is one."""
         if self.multi_precision and weight._flat.dtype == _HALF:
+            check_writable(weight, "Optimizer.update")
             master, inner = state
             self.update(index, master, grad.astype(FLOAT32), inner)
             write_cast(master._flat, weight._flat)
             wrote(weight._storage)
         else:
             self.update(index, weight, grad, state)
+
+    def check(self, index: Any, shape: Any, dtype: Any, states: tuple[Any, ...], grad: Any = None) -> None:
+        """See that the kernels can take these arrays for a weight of that shape and dtype.
+
+        Raises
+        ------
+        MXNetError
+            Where they cannot.
+        """
+        name = type(self).__name__
+        if dtype.kind != "f":
+            raise MXNetError(f"{name}: parameter {index} of dtype {dtype} cannot be trained: weights must be floating")
+        arrays = states if grad is None else (grad, *states)
+        if any(each._shape != shape or each._flat.dtype != dtype for each in arrays):
+            found = ", ".join(f"{each._shape} {each._flat.dtype}" for each in arrays)
+            raise MXNetError(
+                f"{name}: gradient and states of parameter {index} must be of its shape and dtype, {shape} {dtype}, "
+                f"not {found}"
+            )
+        if len(states) != self.state_count and (states or not self.state_optional):
+            raise MXNetError(f"{name}: parameter {index} needs {self.state_count} states, not {len(states)}")
+
+    def check_multi_precision(self, index: Any, shape: Any, dtype: Any, state: Any) -> None:
+        """:meth:`check` for a state of :meth:`create_state_multi_precision`."""
+        if self.multi_precision and dtype == _HALF:
+            master, state = state
+            self.check(index, shape, FLOAT32, as_tuple(state), master)
+        else:
+            self.check(index, shape, dtype, as_tuple(state))
 
     # -------------------------------------------------------------------------------------- rates, counts
 
@@ -181,6 +224,10 @@ class Optimizer:
         """The greatest number of updates that any parameter has had."""
         return max([self._num_update, *self._index_update_count.values()])
 
+    @num_update.setter
+    def num_update(self, number: int) -> None:
+        self._num_update = number
+
     @property
     def _index_update_count(self) -> dict[Any, int]:
         """The number of updates of each parameter; a table keeps its own in its rows."""
@@ -188,15 +235,21 @@ class Optimizer:
             self._counts.update(self._table.counts())
         return self._counts
 
+    def _release_table(self) -> None:
+        """Take the step counts back from the table; its trainer will make another one."""
+        self._counts, self._table = self._index_update_count, None
+
     def _update_count(self, index: Any) -> None:
-        counts = self._index_update_count
+        if self._table is not None:
+            self._release_table()
+            RebindEpoch.value += 1  # captured steps count in the rows of that table
+        counts = self._counts
         counts[index] = counts.get(index, self.begin_num_update) + 1
         self._num_update = max(self._num_update, counts[index])
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: everything but the table."""
-        self._counts.update(self._index_update_count)
-        return {**self.__dict__, "_table": None, "_epoch": 0}
+        """What is pickled: everything but the table and the parameters, which the next trainer gives it."""
+        return {**self.__dict__, "_counts": dict(self._index_update_count), "_table": None, "param_dict": {}}
 
     def _multiplier(self, index: Any, attribute: str, table: dict[Any, float]) -> float:
         if index in self.param_dict:
@@ -236,7 +289,7 @@ def create(name: str, **kwargs: Any) -> Optimizer:
     ValueError
         If there is none.
     """
-    found = Optimizer.registry.get(name.lower())
+    found = Optimizer.registry.get(str(name).lower())
     if found is None:
         raise ValueError(f"no optimizer {name!r}; there are {', '.join(sorted(Optimizer.registry))}")
     return found(**kwargs)

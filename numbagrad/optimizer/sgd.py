@@ -24,6 +24,7 @@ class SGD(Optimizer):
     table_kernels: ClassVar[dict[str, Kernel]] = {"float32": kernels.sgd_float32, "float64": kernels.sgd_float64}
     columns = kernels.SGD_COLUMNS
     state_count = 1
+    state_optional = True
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -1,6 +1,7 @@
 """All parameters updated by one kernel call, through tables of addresses."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from numbagrad import launch as door
 from numbagrad.array import wrote
 from numbagrad.launch import launch
-from numbagrad.optimizer.base import Optimizer, as_tuple
+from numbagrad.optimizer.base import MultiplierEpoch, Optimizer, as_tuple
 from numbagrad.tape import RebindEpoch
 
 
@@ -37,16 +38,15 @@ class _Group:
         for (index, *_), row in zip(members, self.by_row, strict=True):
             row[-1] = optimizer._index_update_count.get(index, optimizer.begin_num_update)
 
-    def fill(self, optimizer: Optimizer, lr: float) -> None:
-        """Write the rows, all but the step counts."""
+    def fill(self, optimizer: Optimizer, lr: float) -> bool:
+        """Write the rows, all but the step counts; whether decay or clipping came or went."""
         rest = optimizer.row()
         before = [(row[1] != 0, row[2] > 0) for row in self.by_row]
         for (index, *_), row in zip(self.members, self.by_row, strict=True):
             row[0] = lr * optimizer._multiplier(index, "lr_mult", optimizer.lr_mult)
             row[1] = optimizer._get_wd(index)
             row[2:-1] = rest
-        if before != [(row[1] != 0, row[2] > 0) for row in self.by_row]:
-            RebindEpoch.value += 1  # a captured step may have been simplified by what was 0
+        return before != [(row[1] != 0, row[2] > 0) for row in self.by_row]
 
 
 class Table:
@@ -69,6 +69,8 @@ class Table:
         by_dtype: dict[str, list[Any]] = {}
         for index, weight, grad, state in members:
             by_dtype.setdefault(weight._flat.dtype.name, []).append((index, weight, grad, as_tuple(state)))
+        for index, weight, grad, state in members:
+            optimizer.check(index, weight._shape, weight._flat.dtype, as_tuple(state), grad)
         self.groups = [_Group(optimizer, dtype, part) for dtype, part in by_dtype.items()]
         self._epoch = -1
         self._lr = 0.0
@@ -81,36 +83,41 @@ class Table:
             for (index, *_), row in zip(group.members, group.by_row, strict=True)
         }
 
-    def prepare(self) -> None:
-        """Bring the rows up to date with the optimiser's rate and attributes."""
+    def prepare(self, skip: Collection[Any] = ()) -> None:
+        """Bring the rows up to date with the rate and the attributes of optimiser and parameters."""
         optimizer = self.optimizer
+        epoch = optimizer._epoch + MultiplierEpoch.value  # neither ever falls
         if optimizer.lr_scheduler is None:
-            if optimizer._epoch == self._epoch:
+            if epoch == self._epoch:
                 return
             lr = optimizer.lr
         else:
-            made = max([int(row[-1]) for group in self.groups for row in group.by_row], default=0)
-            lr = optimizer.lr_scheduler(max(made + 1, optimizer.begin_num_update))
-            if lr == self._lr and optimizer._epoch == self._epoch:
+            # A step has one number, and so one rate: that of the parameter with the most updates.
+            made = [int(n) + (index not in skip) for index, n in self.counts().items()]
+            lr = optimizer.lr_scheduler(max(optimizer._num_update, *made))
+            if lr == self._lr and epoch == self._epoch:
                 return
-        self._epoch = optimizer._epoch
+        changed = [group.fill(optimizer, lr) for group in self.groups]
+        if self._epoch >= 0 and any(changed):
+            RebindEpoch.value += 1  # a captured step may have been simplified by what was 0
+        self._epoch = epoch
         self._lr = lr
-        for group in self.groups:
-            group.fill(optimizer, lr)
 
-    def run(self, rescale: float) -> None:
-        """Update every weight from its gradient times `rescale`."""
-        if door.mode is None:
-            if self._epoch != self.optimizer._epoch or self.optimizer.lr_scheduler is not None:
+    def run(self, rescale: float, skip: Collection[Any] = ()) -> None:
+        """Update every weight, but for those of the indices in `skip`, from its gradient times `rescale`."""
+        if door.mode is None and not skip:
+            optimizer = self.optimizer
+            if self._epoch != optimizer._epoch + MultiplierEpoch.value or optimizer.lr_scheduler is not None:
                 self.prepare()
             for group in self.groups:
                 launch(group.kernel, *group.tables, group.rows, group.count, rescale)
                 wrote(*group.storages)
             return
-        door.host(self.prepare, before=True)
+        door.host(partial(self.prepare, skip), before=True)
         kernel = self.optimizer.kernel
         for group in self.groups:
-            for (_, weight, grad, states), row in zip(group.members, group.by_row, strict=True):
-                flats = [state._flat for state in states]
-                launch(kernel(states), weight._flat, grad._flat, *flats, row, rescale)
-            wrote(*group.storages)
+            for (index, weight, grad, states), row in zip(group.members, group.by_row, strict=True):
+                if index not in skip:
+                    flats = [state._flat for state in states]
+                    launch(kernel(states), weight._flat, grad._flat, *flats, row, rescale)
+                    wrote(weight._storage, *[state._storage for state in states])
