@@ -14,7 +14,7 @@ from numbagrad.ops.broadcasting import sum_to
 from numbagrad.ops.casting import raw
 from numbagrad.ops.layout import size_of
 from numbagrad.ops.registry import WRITTEN
-from numbagrad.ops.shaping import identity
+from numbagrad.ops.shaping import full_like, identity
 from numbagrad.tape import Node
 
 Into = Callable[[Any, bool], "tuple[np.ndarray, bool] | None"]
@@ -62,7 +62,8 @@ def elementwise_vjp(node: Node, gradient: Any, into: Into, create_graph: bool) -
         values[len(shapes) + 1] = gradient
         for i, expression in enumerate(derivative.expressions):
             if expression is not None:
-                results[i] = evaluate(expression, values, SCALAR_OPERATIONS)
+                result = evaluate(expression, values, SCALAR_OPERATIONS)
+                results[i] = result if hasattr(result, "_flat") else full_like(gradient, value=result)
     elif kernel is None:
         for i, expression in enumerate(derivative.expressions):
             if expression is not None:

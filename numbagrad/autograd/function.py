@@ -44,7 +44,8 @@ class _Recorded:
                     f"{self.name}.backward returned a gradient of shape {result._shape} for input {i} "
                     f"of shape {node.shapes[i]}"
                 )
-            results[i] = cast(result.detach(), dtype=self.dtypes[i])
+            # A copy here too: what is given away must not change when the user's array does.
+            results[i] = cast(identity(result.detach()), dtype=self.dtypes[i])
         return results
 
 
@@ -81,9 +82,8 @@ class Function:
     12.0
     """
 
-    def __init__(self) -> None:
-        self._used = False
-        self.saved_tensors: tuple[Any, ...] = ()
+    _used = False
+    saved_tensors: tuple[Any, ...] = ()
 
     def save_for_backward(self, *args: Any) -> None:
         """Keep arrays for ``backward``, as :attr:`saved_tensors`."""
@@ -115,6 +115,8 @@ class Function:
         several = isinstance(outputs, (list, tuple))
         results = list(outputs) if several else [outputs]
         for result in results:
+            if not isinstance(result, tape.new):  # type: ignore[arg-type]
+                raise TypeError(f"{type(self).__name__}.forward returned {type(result).__name__} instead of an NDArray")
             if any(result is array for array in inputs) and result._node is not None:
                 raise MXNetError(
                     f"{type(self).__name__}.forward returned one of its inputs; return a copy. Inplace operations "

@@ -16,6 +16,7 @@ import platform
 import shutil
 import sys
 import tempfile
+import threading
 import time
 import types
 from collections.abc import Iterable
@@ -288,19 +289,27 @@ def generated_paths() -> list[str]:
     return [str(directory / "generated") for directory in directories()]
 
 
+_making = threading.RLock()
+
+
 def generated_module(stem: str, text: str) -> types.ModuleType:
     """The module ``numbagrad._generated.<stem>_<hash of text>``, made from `text` at most once a process."""
     name = f"{stem}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     full = f"numbagrad._generated.{name}"
-    module = sys.modules.get(full)
-    if module is not None:
-        return module
-    entry = f"generated/{name}.py"
+    with _making:  # another thread must not get hold of half a module
+        return sys.modules.get(full) or _make_module(full, f"generated/{name}.py", text)
+
+
+def _make_module(full: str, entry: str, text: str) -> types.ModuleType:
     content = text.encode()
     path: Path | str | None = None
     for directory in directories():
-        if (directory / entry).is_file() and (directory / entry).read_bytes() == content:
-            path = directory / entry
+        try:
+            if (directory / entry).read_bytes() == content:
+                path = directory / entry
+                break
+        except OSError:
+            continue
     if path is None:
         path = _write(entry, content) or f"<{full}>"
     module = types.ModuleType(full)

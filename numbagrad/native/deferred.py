@@ -29,6 +29,8 @@ class Deferred:
         self._make = make
         self._made: Any = None
         self.__name__ = py_func.__name__
+        self.__qualname__ = py_func.__qualname__
+        self.__module__ = py_func.__module__
         self.__doc__ = py_func.__doc__
 
     @property
@@ -48,6 +50,9 @@ class Deferred:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.dispatcher, name)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # pickled by name, as the function would be
 
     def __repr__(self) -> str:
         return f"<compiled {self.py_func.__module__}.{self.py_func.__qualname__}>"

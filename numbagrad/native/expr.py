@@ -25,6 +25,12 @@ class TracingError(TypeError):
     """Something in an elementwise function that cannot become part of an expression graph."""
 
 
+_USE_OURS = (
+    "an elementwise function works on symbols: use numbagrad's scalar functions (exp, tanh, ...) "
+    "instead of math or numpy"
+)
+
+
 class Expr:
     """A node: an operation on other nodes, the i-th input, or a constant."""
 
@@ -48,10 +54,7 @@ class Expr:
         )
 
     def _number(self) -> Any:
-        raise TracingError(
-            "an elementwise function works on symbols: use numbagrad's scalar functions (exp, tanh, ...) "
-            "instead of math or numpy"
-        )
+        raise TracingError(_USE_OURS)
 
     __float__ = __int__ = __index__ = __complex__ = _number
 
@@ -174,10 +177,12 @@ def constant(value: float | int) -> Expr:
     """A number as a node; printed in the dtype of the kernel."""
     if isinstance(value, bool):
         value = int(value)
-    if not isinstance(value, (int, float)):
+    if type(value) is not int and type(value) is not float:
         try:
             value = value.item()  # a NumPy scalar
-        except AttributeError:
+            if not isinstance(value, (int, float)):
+                raise ValueError
+        except (AttributeError, ValueError):
             raise TracingError(
                 f"an elementwise function met a {type(value).__name__}; it can use its arguments and numbers only"
             ) from None
@@ -211,7 +216,12 @@ def trace(function: Callable[..., Any], inputs: int) -> Expr:
     TracingError
         Where the function branches on a symbol or hands it to ``math`` or NumPy.
     """
-    result = function(*[symbol(i) for i in range(inputs)])
+    try:
+        result = function(*[symbol(i) for i in range(inputs)])
+    except TypeError as error:
+        if "ufunc" in str(error):  # NumPy's own words
+            raise TracingError(_USE_OURS) from error
+        raise
     if isinstance(result, Expr):
         return result
     if isinstance(result, (int, float)):
