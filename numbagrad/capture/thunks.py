@@ -50,7 +50,14 @@ def thunk_source(name: str, kinds: tuple[str, ...], mark: str) -> str:
         "",
     ]
     lines += [f'{kind}_at = ARRAY_AT["{kind}"]' for kind in arrays]
-    lines += ["", "", "@njit", "def thunk(words, scalars):", f"    return kernel({', '.join(arguments)})", ""]
+    lines += [
+        "",
+        "",
+        "@njit(c_form=True)",
+        "def thunk(words, scalars):",
+        f"    return kernel({', '.join(arguments)})",
+        "",
+    ]
     return "\n".join(lines)
 
 

@@ -25,7 +25,7 @@ PYTHON_MODE = bool(config.DISABLE_JIT)
 """True under ``NUMBA_DISABLE_JIT=1``: kernels then run as plain Python, intrinsics as their twins."""
 
 
-def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool = False) -> Any:
+def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool = False, c_form: bool = False) -> Any:
     """Compile `function` in nopython mode, without the GIL, every flag explicit, cached on disk.
 
     Parameters
@@ -34,12 +34,14 @@ def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool 
         LLVM fast-math flags; never ``nnan`` or ``ninf``.
     inline : bool
         Ask LLVM to inline calls (for scalar helpers); the helper keeps its own flags.
+    c_form : bool
+        Also compile the form that :func:`address_of` gives the address of; an eighth of the time it takes to compile.
     """
     flags = set(fastmath)
     if flags & {"nnan", "ninf", "fast"}:
         raise ValueError(f"fast-math flags {sorted(flags)} would change what NaN and infinity do")
     if function is None:
-        return lambda named: njit(named, fastmath=flags, inline=inline)
+        return lambda named: njit(named, fastmath=flags, inline=inline, c_form=c_form)
     options: dict[str, Any] = {
         "fastmath": flags,
         "error_model": "numpy",
@@ -50,6 +52,7 @@ def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool 
         "inline": "never",
         "forceinline": inline,
         "debug": False,
+        "no_cfunc_wrapper": not c_form,
     }
     if PYTHON_MODE:
         return function
@@ -72,7 +75,7 @@ def intrinsic(twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
 
 
 def address_of(compiled: Any, signature: tuple[Any, ...]) -> int:
-    """The address of the C form of a compiled function for one signature, compiled or loaded if need be."""
+    """The address of the C form of a function compiled with `c_form`, for one signature, made if need be."""
     compiled.compile(signature)
     result = compiled.overloads[signature]
     return result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)
