@@ -35,6 +35,8 @@ class _Group:
         self.width = len(optimizer.columns)
         self.rows = np.zeros(self.count * self.width)
         self.by_row = [self.rows[i * self.width : (i + 1) * self.width] for i in range(self.count)]
+        self.made = self.rows[self.width - 1 :: self.width]
+        self.arguments = (*self.tables, self.rows, self.count)
         for (index, *_), row in zip(members, self.by_row, strict=True):
             row[-1] = optimizer._index_update_count.get(index, optimizer.begin_num_update)
 
@@ -93,8 +95,11 @@ class Table:
             lr = optimizer.lr
         else:
             # A step has one number, and so one rate: that of the parameter with the most updates.
-            made = [int(n) + (index not in skip) for index, n in self.counts().items()]
-            lr = optimizer.lr_scheduler(max(optimizer._num_update, *made))
+            if skip:
+                number = max([n + (index not in skip) for index, n in self.counts().items()])
+            else:
+                number = int(max([max(group.made.tolist()) for group in self.groups], default=0)) + 1
+            lr = optimizer.lr_scheduler(max(optimizer._num_update, number))
             if lr == self._lr and epoch == self._epoch:
                 return
         changed = [group.fill(optimizer, lr) for group in self.groups]
@@ -110,7 +115,7 @@ class Table:
             if self._epoch != optimizer._epoch + MultiplierEpoch.value or optimizer.lr_scheduler is not None:
                 self.prepare()
             for group in self.groups:
-                launch(group.kernel, *group.tables, group.rows, group.count, rescale)
+                launch(group.kernel, *group.arguments, rescale)
                 wrote(*group.storages)
             return
         door.host(partial(self.prepare, skip), before=True)
