@@ -7,7 +7,7 @@ reference counting, and going through the ids downwards is a topological order.
 import itertools
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,9 +32,20 @@ new: Callable[..., Any] = Array
 
 
 class RebindEpoch:
-    """Counts how often an existing array got another storage, node or mark; captured programs watch it."""
+    """Counts how often an array that captured programs know got another storage, node or mark; they watch it."""
 
     value = 0
+    known: ClassVar[set[int]] = set()
+    """The ids of the NumPy arrays whose memory captured programs use, and keep alive."""
+
+
+def rebound(array: Any) -> None:
+    """Note that `array` got another storage, node or mark."""
+    root = array._flat
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    if id(root) in RebindEpoch.known:
+        RebindEpoch.value += 1
 
 
 class Leaf:

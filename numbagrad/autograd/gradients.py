@@ -11,7 +11,7 @@ from numbagrad.ops.casting import cast
 from numbagrad.launch import aside
 from numbagrad.ops.dtypes import FLOAT32, floating
 from numbagrad.ops.shaping import identity
-from numbagrad.tape import Leaf, RebindEpoch, state
+from numbagrad.tape import Leaf, rebound, state
 from numbagrad.vjp import zeros
 from numbagrad.walk import NOTHING, walk
 
@@ -23,7 +23,7 @@ def attach_grad(array: Any, grad_req: str = "write") -> None:
     if grad_req not in REQUESTS:
         raise KeyError(f"attach_grad: grad_req {grad_req!r} is none of {', '.join(REQUESTS)}")
     array._node = Leaf(zeros(array._shape, floating(array._flat.dtype)), grad_req)
-    RebindEpoch.value += 1
+    rebound(array)
 
 
 def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str] = "write") -> None:
@@ -60,7 +60,7 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str
     for variable, gradient, request in zip(variables, gradients, grad_reqs, strict=True):
         gradient._storage.pinned = True
         variable._node = Leaf(gradient.detach(), request)
-    RebindEpoch.value += 1
+        rebound(variable)
 
 
 _KEPT_ONES: dict[Any, Any] = {}

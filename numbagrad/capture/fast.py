@@ -12,6 +12,7 @@ import numpy as np
 from numbagrad import array as memory
 from numbagrad import launch as door
 from numbagrad import tape
+from numbagrad.capture.guards import ON_TAPE
 
 MISS = object()
 """Returned where the variant does not fit."""
@@ -32,32 +33,35 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
         "run": variant.program.run,
         "code": variant.program.code,
     }
-    structure = variant.structure
-    if structure is None or structure[0] is not tuple or any(item is not None for item in structure[1]):
+    guard = variant.guard
+    positional, named = guard.structure[1]
+    if variant.backward is not None or named[1] or any(item is not None for item in positional[1]):
         return lambda *args: MISS
-    count = len(structure[1])
+    count = len(positional[1])
     checks = [
         "door.mode is not None",
-        f"epoch.value != {variant.epoch}",
-        f"flags.recording is not {variant.recording}",
-        f"flags.training is not {variant.training}",
+        f"epoch.value != {guard.epoch}",
+        f"flags.recording is not {guard.recording}",
+        f"flags.training is not {guard.training}",
     ]
     arrays = []
-    for i, guard in enumerate(variant.guards):
-        if type(guard) is tuple:
+    for i, kept in enumerate(guard.leaves):
+        if type(kept) is tuple:
+            if kept[2] is ON_TAPE:
+                return lambda *args: MISS
             arrays.append(i)
-            space[f"s{i}"], space[f"d{i}"], space[f"n{i}"] = guard
+            space[f"s{i}"], space[f"d{i}"], space[f"n{i}"] = kept
             checks += [f"type(x{i}) is not NDArray", f"x{i}._shape != s{i}", f"x{i}._flat.dtype is not d{i}"]
             checks.append(f"x{i}._node is not n{i}")
-        elif type(guard) is list:
+        elif type(kept) is list:
             return lambda *args: MISS
         else:
-            space[f"v{i}"] = guard
+            space[f"v{i}"] = kept
             checks.append(f"x{i} is not v{i}")
-    if variant.sharing:
+    if guard.sharing:
         return lambda *args: MISS
     checks += [f"x{i}._storage is x{j}._storage" for k, i in enumerate(arrays) for j in arrays[:k]]
-    for k, (place, value) in enumerate(variant.values):
+    for k, (place, value) in enumerate(guard.values):
         space[f"w{k}"] = value
         if type(place) is tuple:
             space[f"g{k}"] = place[0]
@@ -78,7 +82,7 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
         space[f"b{k}"] = effect
         lines.append(f"        b{k}()")
     if variant.program.before:
-        lines += [f"        if epoch.value != {variant.epoch}:", "            return MISS"]
+        lines += [f"        if epoch.value != {guard.epoch}:", "            return MISS"]
     memory_of_call = [f"x{i}._flat" for i in variant.takes] + [f"m{k}" for k in range(len(variant.makes))]
     lines += [f"        status = run({', '.join(['code', *memory_of_call])})", "    if status:"]
     lines.append("        raise program.failure(status)")

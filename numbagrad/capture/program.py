@@ -9,6 +9,7 @@ import numpy as np
 from numbagrad.capture.recorder import Buffer, Call, Effect, Slot
 from numbagrad.capture.thunks import thunk_address
 from numbagrad.capture.walker import HEADER, entry
+from numbagrad.tape import RebindEpoch
 
 _ALIGN = 64
 
@@ -21,6 +22,16 @@ class Span:
     """``arena``, ``call`` or ``outer``."""
     place: int
     """The byte offset in the arena, the number of the call's array, or the address."""
+    base: int = 0
+    """In an array of the call: the address, when the call was captured, that the array's beginning stands for."""
+
+
+@dataclass(slots=True)
+class Brought:
+    """An array that each call brings, of so many buffers: what was at ``bases[buffer]`` is at its beginning."""
+
+    dtype: str
+    bases: dict[Buffer, int]
 
 
 class Program:
@@ -30,9 +41,8 @@ class Program:
     ----------
     calls : list of Call
     effects : list of Effect
-    brought : list of (Buffer, address, dtype)
-        The memory that each call brings, arguments and then results: array j of :attr:`run` stands for what was at that
-        address of the buffer when it was captured.
+    brought : list of Brought
+        The arrays that each call brings, arguments and then results: those of :attr:`run`.
     inner : list of Buffer
         The buffers that only this program uses; they get places in an arena.
     """
@@ -41,16 +51,16 @@ class Program:
         self,
         calls: Sequence[Call],
         effects: Sequence[Effect],
-        brought: Sequence[tuple[Buffer, int, str]],
+        brought: Sequence[Brought],
         inner: Sequence[Buffer],
     ) -> None:
         self.calls = list(calls)
         self.before = [effect.function for effect in effects if effect.before]
         self.after = [effect.function for effect in effects if not effect.before]
         self.spans: dict[Buffer, Span] = {}
-        for j, (buffer, _, _) in enumerate(brought):
-            self.spans[buffer] = Span("call", j)
-        starts = [address for _, address, _ in brought]
+        for j, array in enumerate(brought):
+            for buffer, base in array.bases.items():
+                self.spans[buffer] = Span("call", j, base)
         self.arena_bytes = self._place(inner)
         self.arena = np.empty(self.arena_bytes + _ALIGN, np.uint8)
         start = self.arena.__array_interface__["data"][0]
@@ -61,9 +71,10 @@ class Program:
                 if isinstance(value, Slot) and value.buffer not in self.spans:
                     buffer = value.buffer
                     self.outer.append(buffer.root)  # kept alive: the table has its address
+                    RebindEpoch.known.add(id(buffer.root))
                     self.spans[buffer] = Span("outer", buffer.address)
-        self._assemble(starts)
-        self.run = entry(tuple(dtype for _, _, dtype in brought))
+        self._assemble(len(brought))
+        self.run = entry(tuple(array.dtype for array in brought))
 
     def _place(self, inner: Sequence[Buffer]) -> int:
         """Give every inner buffer a place; buffers that are never in use together may share it."""
@@ -90,9 +101,8 @@ class Program:
             self.spans[buffer] = Span("arena", at)
         return top
 
-    def _assemble(self, starts: Sequence[int]) -> None:
+    def _assemble(self, count: int) -> None:
         """Write the table; see ``walker`` for its form."""
-        count = len(starts)
         rows: list[int] = []
         words: list[int] = []
         scalars: list[float] = []
@@ -104,8 +114,7 @@ class Program:
                 if isinstance(value, Slot):
                     span = self.spans[value.buffer]
                     if span.kind == "call":
-                        offset = value.buffer.address + value.offset - starts[span.place]
-                        patches[span.place].append((start + len(words), offset))
+                        patches[span.place].append((start + len(words), value.buffer.address + value.offset - span.base))
                         words.append(0)
                     elif span.kind == "arena":
                         words.append(self._arena_start + span.place + value.offset)

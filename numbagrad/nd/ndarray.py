@@ -18,7 +18,7 @@ from numbagrad.ops.dtypes import as_dtype
 from numbagrad.ops.layout import size_of
 from numbagrad.ops.registry import Elementwise
 from numbagrad.ops.shaping import identity, reshape, transpose
-from numbagrad.tape import Leaf, RebindEpoch, readable, state
+from numbagrad.tape import Leaf, readable, rebound, state
 
 _NUMBERS = (int, float, np.generic)
 
@@ -50,7 +50,7 @@ class NDArray(Array):
         view = self.reshape(shape)
         self._shape = view._shape
         self._node = view._node if state.recording else self._node
-        RebindEpoch.value += 1
+        rebound(self)
 
     @property
     def size(self) -> int:
@@ -224,7 +224,7 @@ class NDArray(Array):
         wrote(self._storage)
         if state.recording and value._node is not None:
             self._node = cast(identity(value), dtype=self._flat.dtype)._node
-            RebindEpoch.value += 1
+            rebound(self)
 
     def detach(self) -> "NDArray":
         """An array on the same memory, off the graph and without a gradient."""

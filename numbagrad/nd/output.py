@@ -9,7 +9,7 @@ from numbagrad.errors import MXNetError
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.ops.casting import cast, cast_flat, write_cast
 from numbagrad.ops.shaping import identity
-from numbagrad.tape import Leaf, RebindEpoch, state
+from numbagrad.tape import Leaf, rebound, state
 
 
 def deliver(result: Any, out: Any) -> Any:
@@ -46,7 +46,7 @@ def deliver(result: Any, out: Any) -> Any:
     wrote(out._storage)
     if recorded:
         out._node = node
-        RebindEpoch.value += 1
+        rebound(out)
     return out
 
 

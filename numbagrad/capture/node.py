@@ -1,0 +1,90 @@
+"""A captured call whose results are on the tape: one node, with a program for its VJP."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numbagrad import tape
+from numbagrad.array import Array
+from numbagrad.capture.containers import flatten, rebuild
+from numbagrad.capture.guards import flat_of
+from numbagrad.capture.program import Program
+from numbagrad.errors import MXNetError
+from numbagrad.ops.shaping import identity
+from numbagrad.tape import Leaf
+
+
+class Backward:
+    """The VJP of a captured call.
+
+    ``wanted`` says for whom it computes gradients: the number of an argument, or a leaf; ``gradients`` for each the number of the
+    array that is made for it and its shape, or None where it is zero. ``takes`` are the arguments whose memory it takes;
+    ``carry_bytes`` the size of what the forward leaves for it; ``attached`` which results are on the tape.
+    """
+
+    def __init__(self, op: "CapturedOp", wanted: list[Any], attached: list[int]) -> None:
+        self.op = op
+        self.wanted = wanted
+        self.attached = attached
+        self.program: Program
+        self.takes: list[int] = []
+        self.gradients: list[tuple[int, tuple[int, ...]] | None] = []
+        self.makes: list[tuple[int, np.dtype]] = []
+        self.carry_bytes = 0
+        self.shapes: list[Any] = []
+        op.backward = self
+
+
+class CapturedOp:
+    """What the walk sees of a captured call."""
+
+    kind = "captured"
+    may_fail = False
+    differentiable = True
+
+    def __init__(self, name: str, function: Callable[..., Any], structure: Any, multi: bool) -> None:
+        self.name = name
+        self.multi = multi
+        self.backward: Backward
+        self._function = function
+        self._structure = structure
+
+    def vjp(self, node: Any, *gradients: Any) -> list[Any]:
+        """The gradients of the node's parents, by the program."""
+        backward = self.backward
+        carry, leaves = node.aux
+        made = [np.empty(size, dtype) for size, dtype in backward.makes]
+        program = backward.program
+        arrays = [flat_of(leaves[i]) for i in backward.takes]
+        status = program.run(program.code, *arrays, *[g._flat for g in gradients], *made, carry)
+        if status:
+            raise program.failure(status)
+        return [None if how is None else (made[how[0]], how[1]) for how in backward.gradients]
+
+    def again(self, node: Any, gradients: Sequence[Any], walk: Callable[..., Any]) -> list[Any]:
+        """The gradients of the node's parents, recorded: the function is run again, eagerly."""
+        _, leaves = node.aux
+        arguments = list(leaves)
+        ends: list[Any] = []
+        for target, parent in zip(self.backward.wanted, node.parents, strict=True):
+            if type(target) is int:
+                place = tape.new(leaves[target]._flat, leaves[target]._shape, leaves[target]._storage)
+                place._node = parent
+                arguments[target] = identity(place)
+                ends.append(arguments[target]._node)
+            else:
+                ends.append(target)
+        args, kwargs = rebuild(self._structure, iter(arguments))
+        outputs: list[Any] = []
+        flatten(self._function(*args, **kwargs), outputs)
+        outputs = [outputs[k] for k in self.backward.attached]
+        # The inner walk uses the marks of leaves that the outer one may be using too.
+        kept = [(end, end.mark, getattr(end, "grad", None)) for end in ends if type(end) is Leaf]
+        heads = [(output._node, g) for output, g in zip(outputs, gradients, strict=True)]
+        if any(node is None for node, _ in heads):
+            raise MXNetError(f"{self.name}: the captured function did not record when it was run again")
+        found = walk(heads, True, True, ends)
+        for end, mark, grad in kept:
+            end.mark, end.grad = mark, grad
+        return [g if isinstance(g, Array) else None for g in found]

@@ -1,0 +1,99 @@
+"""One captured run made into programs, and its replay."""
+
+from typing import Any
+
+import numpy as np
+
+from numbagrad import tape
+from numbagrad.array import Storage, wrote
+from numbagrad.capture.containers import rebuild
+from numbagrad.capture.fast import MISS
+from numbagrad.capture.guards import Guard, flat_of
+from numbagrad.capture.node import Backward, CapturedOp
+from numbagrad.capture.program import Program
+from numbagrad.tape import Node, Projection, RebindEpoch
+
+
+class Variant:
+    """What ``lower`` makes of a run.
+
+    ``takes`` are the arguments whose memory the table takes; ``makes`` the (elements, dtype) of what is made for results;
+    ``results`` how each is made: ("new", which, start, size, shape), ("same", argument), ("view", argument, start, size, shape) or
+    ("keep", object). With ``backward`` the results are on the tape, and the call is one node there.
+    """
+
+    def __init__(self, reason: str, guard: Guard) -> None:
+        self.reason = reason
+        self.guard = guard
+        self.program: Program
+        self.backward: Backward | None = None
+        self.passes: dict[str, tuple[int, int]] = {}
+        self.compiled: list[Any] = []
+        self.seconds = 0.0
+        self.takes: list[int] = []
+        self.makes: list[tuple[int, np.dtype]] = []
+        self.results: list[Any] = []
+        self.result_structure: Any = None
+        self.written: list[Any] = []
+        self.written_leaves: list[int] = []
+
+    def replay(self, leaves: list[Any]) -> Any:
+        """The results for these arguments, or MISS where an effect found that the run no longer stands for the call."""
+        program = self.program
+        arrays = [flat_of(leaves[i]) for i in self.takes]
+        made = [np.empty(size, dtype) for size, dtype in self.makes]
+        backward = self.backward
+        carry = () if backward is None else (np.empty(backward.carry_bytes, np.uint8),)
+        for effect in program.before:
+            effect()
+        if self.guard.epoch != RebindEpoch.value:
+            return MISS
+        status = program.run(program.code, *arrays, *made, *carry)
+        if status:
+            raise program.failure(status)
+        for effect in program.after:
+            effect()
+        wrote(*self.written, *[leaves[i]._storage for i in self.written_leaves])
+        results = self._results(leaves, made)
+        if backward is not None:
+            self.attach(results, leaves, carry[0])
+        return results[0] if self.result_structure is None else rebuild(self.result_structure, iter(results))
+
+    def attach(self, results: list[Any], leaves: list[Any], carry: np.ndarray) -> None:
+        """Put the results on the tape as the outputs of one node."""
+        backward = self.backward
+        assert backward is not None
+        parents = [tape.place(leaves[i]) if type(i) is int else i for i in backward.wanted]
+        saved = [leaves[i] for i in backward.takes if type(leaves[i]) is tape.new]
+        node = Node(backward.op, parents, saved, (), backward.shapes, {}, (carry, leaves))
+        outputs = [results[k] for k in backward.attached]
+        if backward.op.multi:
+            node.outputs = [(output._shape, output._flat.dtype) for output in outputs]
+            for k, output in enumerate(outputs):
+                output._node = Projection(node, k)
+        else:
+            outputs[0]._node = node
+
+    def _results(self, leaves: list[Any], made: list[np.ndarray]) -> list[Any]:
+        new = tape.new
+        results = []
+        storages: dict[int, Any] = {}
+        for kind, *how in self.results:
+            if kind == "new":
+                which, start, size, shape = how
+                whole = made[which]
+                if which not in storages:
+                    storages[which] = Storage(whole)
+                flat = whole if start == 0 and size == whole.size else whole[start : start + size]
+                results.append(new(flat, shape, storages[which]))
+            elif kind == "same":
+                results.append(leaves[how[0]])
+            elif kind == "view":
+                leaf = leaves[how[0]]
+                results.append(new(leaf._flat[how[1] : how[1] + how[2]], how[3], leaf._storage))
+            else:
+                results.append(how[0])
+        return results
+
+
+__all__ = ["CapturedOp", "Variant"]
