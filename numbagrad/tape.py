@@ -39,12 +39,21 @@ class RebindEpoch:
     """The ids of the NumPy arrays whose memory captured programs use, and keep alive."""
 
 
-def rebound(array: Any) -> None:
-    """Note that `array` got another storage, node or mark."""
+def _root(array: Any) -> int:
     root = array._flat
     while isinstance(root.base, np.ndarray):
         root = root.base
-    if id(root) in RebindEpoch.known:
+    return id(root)
+
+
+def watch(array: Any) -> None:
+    """Let :func:`rebound` count `array`, as if a captured program knew it."""
+    RebindEpoch.known.add(_root(array))
+
+
+def rebound(array: Any) -> None:
+    """Note that `array` got another storage, node or mark."""
+    if _root(array) in RebindEpoch.known:
         RebindEpoch.value += 1
 
 

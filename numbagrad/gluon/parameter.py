@@ -18,11 +18,17 @@ from numbagrad.ops.arithmetic import add, multiply
 from numbagrad.ops.casting import cast_flat, raw
 from numbagrad.ops.dtypes import as_dtype, floating
 from numbagrad.optimizer.base import MultiplierEpoch
-from numbagrad.tape import Leaf, RebindEpoch
+from numbagrad.tape import Leaf, RebindEpoch, readable
 from numbagrad.vjp import zeros
 
 REQUESTS = ("write", "add", "null")
 STYPES = ("default", "row_sparse", "csr")
+
+
+class PlacementEpoch:
+    """Counts how often a parameter got other arrays or another request, so that trainers know when to look again."""
+
+    value = 0
 
 
 class DeferredInitializationError(MXNetError):
@@ -198,6 +204,7 @@ class Parameter:
         if req == self._grad_req:
             return
         self._grad_req = req
+        PlacementEpoch.value += 1
         for data in self._replicas():
             self._mark(data)
 
@@ -296,8 +303,11 @@ class Parameter:
     def _place(self, data: NDArray, contexts: Sequence[Context]) -> None:
         """Put copies of `data` under the labels, with gradients."""
         replicas = [_replica(data, as_dtype(self._dtype), context) for context in contexts]
+        if self._data is not None:
+            RebindEpoch.value += 1  # captured programs have the old ones
         self._data = replicas[0] if len(replicas) == 1 else replicas
         self._deferred_init = None
+        PlacementEpoch.value += 1
         for replica in replicas:
             self._mark(replica)
 
@@ -366,8 +376,7 @@ class Parameter:
         node = data._node
         if type(node) is not Leaf:
             raise RuntimeError(f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'")
-        node.gradient._storage.pinned = True  # a program has it: it may become an input of the graph
-        return node.gradient
+        return readable(node)
 
     def grad(self, ctx: Any = None) -> NDArray:
         """The gradient buffer itself; RuntimeError where `grad_req` is null."""

@@ -12,14 +12,14 @@ from numbagrad import optimizer as optimizers
 from numbagrad.array import wrote
 from numbagrad.dispatch import check_writable
 from numbagrad.errors import CaptureError, MXNetError
-from numbagrad.gluon.parameter import DeferredInitializationError, Parameter, is_known
+from numbagrad.gluon.parameter import DeferredInitializationError, Parameter, PlacementEpoch, is_known
 from numbagrad.kernels.strided import add_into, copy, fill
 from numbagrad.launch import launch
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.ops.dtypes import as_dtype
 from numbagrad.optimizer.table import Table
 from numbagrad.optimizer.updater import Updater
-from numbagrad.tape import RebindEpoch, state
+from numbagrad.tape import RebindEpoch, state, watch
 
 _TAG = "numbagrad trainer states"
 
@@ -91,6 +91,7 @@ class Trainer:
         self._epoch = -1
         self._trained: list[tuple[int, Parameter, list[NDArray]]] = []
         self._leaves: list[Any] = []
+        self._seen: list[Any] = []
 
     def _init_optimizer(self, optimizer: Any, optimizer_params: dict[str, Any]) -> None:
         param_dict = dict(enumerate(self._params))
@@ -157,7 +158,7 @@ class Trainer:
     def _update(self, batch_size: int, ignore_stale_grad: bool, reduce: bool) -> None:
         scale = self._scale / float(batch_size)
         optimizer = self._optimizer
-        if self._epoch != RebindEpoch.value or optimizer._table is not self._table:
+        if self._epoch != RebindEpoch.value + PlacementEpoch.value or optimizer._table is not self._table:
             self._look_up()
         if state.recording:
             for _, _, replicas in self._trained:
@@ -198,15 +199,22 @@ class Trainer:
     def _look_up(self) -> None:
         """Find parameters, storages and states again; no table where the optimiser or a parameter does not fit one."""
         optimizer = self._optimizer
-        if optimizer._table is not self._table:
-            RebindEpoch.value += 1  # another trainer's steps may be captured
+        trained = [(i, param, param.list_data()) for i, param in enumerate(self._params) if param.grad_req != "null"]
+        every = [data for _, _, replicas in trained for data in replicas]
+        seen = [each for data in every for each in (data, data._flat, data._node, data._node.gradient._flat)]
+        if self._epoch >= 0 and optimizer._table is self._table and [*map(id, seen)] == [*map(id, self._seen)]:
+            self._epoch = RebindEpoch.value + PlacementEpoch.value  # it was about others
+            return
+        if optimizer._table is not None:
+            RebindEpoch.value += 1  # captured steps, of this trainer or another, have the table
         optimizer._release_table()
         self._table = None
         self._epoch = -1
-        self._trained = [
-            (i, param, param.list_data()) for i, param in enumerate(self._params) if param.grad_req != "null"
-        ]
-        self._leaves = [data._node for _, _, replicas in self._trained for data in replicas]
+        self._trained = trained
+        self._seen = seen
+        self._leaves = [data._node for data in every]
+        for data in every:
+            watch(data)
         if self._fits_table():
             states = self._updaters[0].states
             members = []
@@ -216,7 +224,7 @@ class Trainer:
                         states[i] = optimizer.create_state_multi_precision(i, data)
                     members.append((i, data, data._node.gradient, states[i]))
             optimizer._table = self._table = Table(optimizer, members)
-        self._epoch = RebindEpoch.value
+        self._epoch = RebindEpoch.value + PlacementEpoch.value
 
     def _fits_table(self) -> bool:
         rule, shared = type(self._optimizer), optimizers.Optimizer
@@ -308,6 +316,7 @@ class Trainer:
             updater.states = each
             self._updaters.append(updater)
         self._table = None
+        self._epoch = -1
         RebindEpoch.value += 1
 
     def _check_states(self, states: Sequence[dict[int, Any]], optimizer: optimizers.Optimizer) -> None:

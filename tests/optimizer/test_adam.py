@@ -106,7 +106,7 @@ def test_states_that_do_not_fit():
     rule = optimizer.Adam()
     w = nd.ones(3)
     for state in (None, nd.zeros(3), (nd.zeros(3), nd.zeros(2))):
-        with pytest.raises(MXNetError, match="Adam.*parameter 0"):
+        with pytest.raises(MXNetError, match=r"Adam.*parameter 0"):
             rule.update(0, w, nd.ones(3), state)
     assert w.tolist() == [1, 1, 1]
     assert rule.num_update == 0

@@ -95,7 +95,7 @@ def test_momentum_and_clipping_that_are_off():
 
 
 def test_a_momentum_is_the_signed_step():
-    w, updater = run(1, "float64", learning_rate=0.1, momentum=0.9)
+    _, updater = run(1, "float64", learning_rate=0.1, momentum=0.9)
     np.testing.assert_allclose(updater.states[0].asnumpy(), -0.1 * gradient(0), rtol=1e-15)
 
 
@@ -161,7 +161,7 @@ def test_set_learning_rate():
 )
 def test_arrays_that_do_not_belong_together(weight, grad, state):
     rule = optimizer.SGD(learning_rate=0.5)
-    with pytest.raises(MXNetError, match="SGD.*parameter 3"):
+    with pytest.raises(MXNetError, match=r"SGD.*parameter 3"):
         rule.update(3, weight, grad, state)
     assert (weight.asnumpy() == 1).all()
     assert rule.num_update == 0
