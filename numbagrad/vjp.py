@@ -36,8 +36,8 @@ def vjp(node: Node, gradient: Any, into: Into, walk: Callable[..., Any] | None) 
         if walk is not None:
             return reference_vjp(node, gradients, walk)
         return op.vjp(node, *gradients, into)
-    if kind == "captured" and walk is not None:
-        return op.again(node, gradients, walk)
+    if kind == "captured":
+        return op.vjp(node, *gradients, into) if walk is None else op.again(node, gradients, walk)
     results = op.vjp(node, *gradients)
     return results if type(results) in (tuple, list) else (results,)
 

@@ -22,6 +22,9 @@ from numbagrad.vjp import vjp
 NOTHING = object()
 """The gradient of a node that none has reached; None is a gradient of zero."""
 
+_DIRECT = ("fused", "captured")
+"""The kinds whose VJP takes ``into``."""
+
 _HALF = np.dtype("float16")
 _by_id = attrgetter("id")
 
@@ -214,7 +217,7 @@ def _chain(node: Any, gradient: Any, retain: bool) -> bool:
         if type(node) is not Node or node.stamp != serial:
             return False
         op = node.op
-        if op.kind != "fused" or op.multi or op.may_fail:
+        if op.kind not in _DIRECT or op.multi or op.may_fail:
             return False
         parents = node.parents
         if parents is None:

@@ -32,10 +32,14 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
         "program": variant.program,
         "run": variant.program.run,
         "code": variant.program.code,
+        "on_tape": (tape.Node, tape.Projection),
+        "Node": tape.Node,
     }
     guard = variant.guard
     positional, named = guard.structure[1]
-    if variant.backward is not None or named[1] or any(item is not None for item in positional[1]):
+    if variant.backward is not None and variant.backward.op.multi:
+        return lambda *args: MISS
+    if named[1] or any(item is not None for item in positional[1]):
         return lambda *args: MISS
     count = len(positional[1])
     checks = [
@@ -47,12 +51,13 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
     arrays = []
     for i, kept in enumerate(guard.leaves):
         if type(kept) is tuple:
-            if kept[2] is ON_TAPE:
-                return lambda *args: MISS
             arrays.append(i)
             space[f"s{i}"], space[f"d{i}"], space[f"n{i}"] = kept
             checks += [f"type(x{i}) is not NDArray", f"x{i}._shape != s{i}", f"x{i}._flat.dtype is not d{i}"]
-            checks.append(f"x{i}._node is not n{i}")
+            if kept[2] is ON_TAPE:
+                checks.append(f"type(x{i}._node) not in on_tape or x{i}._node.parents is None")
+            else:
+                checks.append(f"x{i}._node is not n{i}")
         elif type(kept) is list:
             return lambda *args: MISS
         else:
@@ -84,6 +89,10 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
     if variant.program.before:
         lines += [f"        if epoch.value != {guard.epoch}:", "            return MISS"]
     memory_of_call = [f"x{i}._flat" for i in variant.takes] + [f"m{k}" for k in range(len(variant.makes))]
+    if variant.backward is not None:
+        space["uint8"] = np.dtype("uint8")
+        lines.append(f"        carry = empty({variant.backward.carry_bytes}, uint8)")
+        memory_of_call.append("carry")
     lines += [f"        status = run({', '.join(['code', *memory_of_call])})", "    if status:"]
     lines.append("        raise program.failure(status)")
     for k, effect in enumerate(variant.program.after):
@@ -113,6 +122,8 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
             results.append(f"r{k}")
         else:
             return lambda *args: MISS
+    if variant.backward is not None:
+        lines += _attach(variant, space, names, results)
     shape_of_result = variant.result_structure
     if shape_of_result is None:
         lines.append(f"    return {results[0]}")
@@ -122,3 +133,24 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
         return lambda *args: MISS
     exec(compile("\n".join(lines), "<numbagrad fast call>", "exec"), space)
     return space["fast"]
+
+
+def _attach(variant: Any, space: dict[str, Any], names: list[str], results: list[str]) -> list[str]:
+    """The lines that put the one result on the tape; the results are then named, not made again."""
+    backward = variant.backward
+    parents = []
+    for k, target in enumerate(backward.wanted):
+        if type(target) is int:
+            parents.append(f"x{target}._node")
+        else:
+            space[f"l{k}"] = target
+            parents.append(f"l{k}")
+    saved = [f"x{i}" for i in backward.takes if type(variant.guard.leaves[i]) is tuple]
+    space["op"], space["shapes"] = backward.op, backward.shapes
+    (at,) = backward.attached
+    lines = [f"    result = {results[at]}"]
+    lines.append(
+        f"    result._node = Node(op, [{', '.join(parents)}], [{', '.join(saved)}], (), shapes, {{}}, (carry, [{', '.join(names)}]))"
+    )
+    results[at] = "result"
+    return lines

@@ -11,6 +11,7 @@ from numbagrad.capture.containers import flatten, rebuild
 from numbagrad.capture.guards import flat_of
 from numbagrad.capture.program import Program
 from numbagrad.errors import MXNetError
+from numbagrad.ops.registry import WRITTEN
 from numbagrad.ops.shaping import identity
 from numbagrad.tape import Leaf
 
@@ -50,17 +51,32 @@ class CapturedOp:
         self._function = function
         self._structure = structure
 
-    def vjp(self, node: Any, *gradients: Any) -> list[Any]:
-        """The gradients of the node's parents, by the program."""
+    def vjp(self, node: Any, *gradients_and_into: Any) -> list[Any]:
+        """The gradients of the node's parents, by the program; straight into buffers where that is possible."""
+        *gradients, into = gradients_and_into
         backward = self.backward
         carry, leaves = node.aux
-        made = [np.empty(size, dtype) for size, dtype in backward.makes]
+        made = []
+        results: list[Any] = []
+        for parent, how in zip(node.parents, backward.gradients, strict=True):
+            if how is None:
+                results.append(None)
+                continue
+            number, shape = how
+            offered = None if parent is None else into(parent, False)
+            if offered is None:
+                flat = np.empty(*backward.makes[number])
+                results.append((flat, shape))
+            else:
+                flat = offered[0]
+                results.append(WRITTEN)
+            made.append(flat)
         program = backward.program
         arrays = [flat_of(leaves[i]) for i in backward.takes]
         status = program.run(program.code, *arrays, *[g._flat for g in gradients], *made, carry)
         if status:
             raise program.failure(status)
-        return [None if how is None else (made[how[0]], how[1]) for how in backward.gradients]
+        return results
 
     def again(self, node: Any, gradients: Sequence[Any], walk: Callable[..., Any]) -> list[Any]:
         """The gradients of the node's parents, recorded: the function is run again, eagerly."""

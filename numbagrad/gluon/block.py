@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from numbagrad import initializer, nd
+from numbagrad.capture import jit
+from numbagrad.errors import CaptureError
 from numbagrad.gluon import checkpoint
 from numbagrad.gluon.hooks import HookHandle
 from numbagrad.gluon.naming import BlockScope
@@ -327,6 +329,7 @@ class HybridBlock(Block):
 
     _active = False
     _checked = False
+    _captured: Any = None
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix, params)
@@ -348,7 +351,7 @@ class HybridBlock(Block):
         super().register_child(block, name)
 
     def hybridize(self, active: bool = True, **kwargs: Any) -> None:
-        """Announce that the block may be compiled; results and gradients do not change.
+        """Capture the block's calls and replay them natively; results and gradients do not change.
 
         Parameters
         ----------
@@ -359,11 +362,14 @@ class HybridBlock(Block):
         Notes
         -----
         As in MXNet the inputs of a hybridized block are arrays or None, on one device label, and which are None is
-        fixed by the first call; ValueError else.
+        fixed by the first call; ValueError else. A block that cannot be captured - it reads the value of an array, say - goes
+        on as before, with one warning that says why.
         """
         object.__setattr__(self, "_active", active)
         object.__setattr__(self, "_checked", active)
         self._call_pattern = None
+        captured = jit(type(self).forward).__get__(self, type(self)) if active else None
+        object.__setattr__(self, "_captured", captured)
         self._hooks_changed()
         super().hybridize(active, **kwargs)
 
@@ -379,8 +385,20 @@ class HybridBlock(Block):
             else:
                 self._check_call(args)
             if not self._forward_hooks and not self._forward_pre_hooks:
-                return self.forward(*args)
+                return self._replayed(args)
         return super()._call_hooked(args)
+
+    def _replayed(self, args: tuple[Any, ...]) -> Any:
+        """What ``forward`` computes, captured where that is possible."""
+        captured = self._captured
+        if captured is None or getattr(args[0], "_context", None) is not None:
+            return self.forward(*args)
+        try:
+            return captured(*args)
+        except CaptureError as error:
+            object.__setattr__(self, "_captured", None)
+            warnings.warn(f"{self.name} cannot be captured and runs as if it were not hybridized: {error}", stacklevel=4)
+            return self.forward(*args)
 
     def _check_call(self, args: tuple[Any, ...]) -> None:
         leaves = _leaves(args)
