@@ -1,7 +1,5 @@
 """The sweep: every registered op, forward against NumPy, VJP and second order against finite differences."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -140,7 +138,9 @@ def test_elementwise_forward(name):
     op = REGISTRY[name]
     assert op.numpy is not None, f"{name} has no NumPy reference"
     rng = np.random.default_rng(1)
-    for shapes, dtype in itertools.product(SHAPES[op.arity], ("float32", "float64")):
+    both = SHAPES[op.arity] if name == "add" else SHAPES[op.arity][:1]  # broadcasting is printed alike for each dtype
+    calls = [("float64", shapes) for shapes in SHAPES[op.arity]] + [("float32", shapes) for shapes in both]
+    for dtype, shapes in calls:
         inputs = [draw(rng, d, s).astype(dtype) for d, s in zip(op.domains, shapes, strict=True)]
         expected = op.numpy(*inputs)
         result = op(*[array(x) for x in inputs])
