@@ -269,6 +269,65 @@ def test_write_add_null_and_a_leaf_that_is_not_reached():
     assert [x._fresh_grad for x in (write, plus, null, stale)] == [1, 1, 0, 0]
 
 
+def _random_program(seed):
+    """A program of a few ops on three leaves, for any array class with these operations."""
+    rng = np.random.RandomState(seed)
+    steps = [(rng.randint(8), rng.randint(100), rng.randint(100)) for _ in range(12)]
+
+    def run(leaves, tanh, dot, reshape, halves):
+        pool = list(leaves)
+        for kind, i, j in steps:
+            a, b = pool[i % len(pool)], pool[j % len(pool)]
+            if kind == 0:
+                pool.append(a + b)
+            elif kind == 1:
+                pool.append(a * b)
+            elif kind == 2:
+                pool.append(tanh(a))
+            elif kind == 3:
+                pool.append(tanh(dot(a, b)))
+            elif kind == 4:
+                pool.append(reshape(a, (4,)) * 0.5)
+                pool[-1] = reshape(pool[-1], (2, 2))
+            elif kind == 5:
+                top, bottom = halves(a)
+                pool.append(top * bottom + b)
+            elif kind == 6:
+                pool.append(halves(a)[j % 2] - b)
+            else:
+                pool.append(a * 1.5)
+        return pool[-1] + pool[-2] * pool[-3]
+
+    return run
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_graphs(seed):
+    """Against central differences of the same program in NumPy."""
+    program = _random_program(seed)
+    start = np.random.RandomState(seed).uniform(-1, 1, (3, 2, 2))
+
+    def value(arrays):
+        return program(list(arrays), np.tanh, np.dot, np.reshape, lambda a: (a[:1], a[1:])).sum()
+
+    leaves = [nd.array(a, dtype="float64") for a in start]
+    for x in leaves:
+        x.attach_grad()
+    with autograd.record():
+        y = program(leaves, nd.tanh, nd.dot, nd.reshape, lambda a: nd.split(a, num_outputs=2, axis=0))
+    y.backward(retain_graph=True)
+    assert y.sum().asscalar() == pytest.approx(value(start), rel=1e-12)
+    for k, x in enumerate(leaves):
+        for i in np.ndindex(2, 2):
+            high, low = start.copy(), start.copy()
+            high[k][i] += 1e-5
+            low[k][i] -= 1e-5
+            assert x.grad.asnumpy()[i] == pytest.approx((value(high) - value(low)) / 2e-5, rel=1e-6, abs=1e-7)
+    reached = [x for x in leaves if x._fresh_grad]
+    for x, found in zip(reached, autograd.grad(y, reached, create_graph=True), strict=True):
+        np.testing.assert_allclose(found.asnumpy(), x.grad.asnumpy(), rtol=1e-12, atol=1e-14)
+
+
 # ----------------------------------------------------------------------------------------------------- aliasing
 
 

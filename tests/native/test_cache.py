@@ -177,7 +177,6 @@ def test_a_directory_that_cannot_be_made_gives_way_to_a_private_one(tmp_path, mo
     assert out[0] == 3.0
 
 
-@pytest.mark.skipif(hasattr(os, "getuid") and os.getuid() == 0, reason="root may write anywhere")
 @pytest.mark.parametrize("mode", [0o500, 0o000])
 def test_a_read_only_or_closed_directory(directory, tmp_path, monkeypatch, mode):
     (tmp_path / "temporary").mkdir()
@@ -186,6 +185,8 @@ def test_a_read_only_or_closed_directory(directory, tmp_path, monkeypatch, mode)
     for part in (directory / "kernels", directory):
         part.chmod(mode)
     try:
+        if os.access(directory, os.W_OK):
+            pytest.skip("this user may write anywhere")
         assert run(make()) == ([4.0, 6.0], 0 if mode else 1)
         assert run(make(factor=5.0)) == ([10.0, 15.0], 1)
         assert run(make(factor=5.0)) == ([10.0, 15.0], 0)
