@@ -7,8 +7,8 @@ import numpy as np
 
 from numbagrad import tape
 from numbagrad.errors import MXNetError
-from numbagrad.ops.casting import cast
 from numbagrad.launch import aside
+from numbagrad.ops.casting import cast
 from numbagrad.ops.dtypes import FLOAT32, floating
 from numbagrad.ops.shaping import identity
 from numbagrad.tape import Leaf, rebound, state

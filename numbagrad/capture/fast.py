@@ -1,7 +1,8 @@
 """The common call of a captured function with its guard and replay unrolled into one Python function.
 
-What a replay does in Python - compare shapes, make results, raise versions - takes longer than many a small step takes in
-kernels; written out for one variant it takes about a microsecond. Whatever it does not cover is a miss, and goes the long way.
+What a replay does in Python - compare shapes, make results, raise versions - takes longer than many a small step takes
+in kernels; written out for one variant it takes about a microsecond. Whatever it does not cover is a miss, and goes the
+long way.
 """
 
 from collections.abc import Callable
@@ -150,7 +151,8 @@ def _attach(variant: Any, space: dict[str, Any], names: list[str], results: list
     (at,) = backward.attached
     lines = [f"    result = {results[at]}"]
     lines.append(
-        f"    result._node = Node(op, [{', '.join(parents)}], [{', '.join(saved)}], (), shapes, {{}}, (carry, [{', '.join(names)}]))"
+        f"    result._node = Node(op, [{', '.join(parents)}], [{', '.join(saved)}], (), shapes, {{}}, "
+        f"(carry, [{', '.join(names)}]))"
     )
     results[at] = "result"
     return lines

@@ -33,8 +33,8 @@ def address_of_array(array: np.ndarray) -> int:
 class Guard:
     """What a captured run depended on.
 
-    ``leaves`` has one entry an argument: (shape, dtype, position) of an array, [shape, dtype] of a NumPy array, the number itself
-    otherwise. ``values`` are the immutable values that the function reaches as closure cells and globals.
+    ``leaves`` has one entry an argument: (shape, dtype, position) of an array, [shape, dtype] of a NumPy array, the
+    number itself otherwise. ``values`` are the immutable values that the function reaches as closure cells and globals.
     """
 
     def __init__(self, structure: Any, leaves: list[Any], function: Any) -> None:

@@ -69,7 +69,7 @@ class Jitted:
             return self._function(*args, **kwargs)
         leaves: list[Any] = []
         structure = flatten((args, kwargs), leaves)
-        if any([type(leaf) is np.ndarray and not leaf.flags.c_contiguous for leaf in leaves]):
+        if any(type(leaf) is np.ndarray and not leaf.flags.c_contiguous for leaf in leaves):
             leaves = [np.ascontiguousarray(leaf) if type(leaf) is np.ndarray else leaf for leaf in leaves]
             args, kwargs = rebuild(structure, iter(leaves))
         with self._lock:
@@ -135,14 +135,15 @@ class Jitted:
             if not np.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True):
                 raise CaptureError(
                     f"{self.__name__}: {what} {k} of a replay differs from what the function computes: it depends on "
-                    "something that is neither an argument, nor an array, nor an immutable value of its own closure or globals"
+                    "something that is neither an argument, nor an array, nor an immutable value of its own closure or "
+                    "globals"
                 )
         return result
 
     # --------------------------------------------------------------------------------------------- report
 
     def report(self) -> str:
-        """The variants: why each was captured, how long that took, rows before and after passes, bytes, compilations."""
+        """The variants: why each was captured, how long that took, rows before and after passes, bytes."""
         lines = [f"{self.__name__}: {len(self._variants)} variant(s)"]
         for k, variant in enumerate(self._variants):
             program = variant.program
@@ -153,7 +154,8 @@ class Jitted:
             if variant.backward is not None:
                 backward = variant.backward
                 lines.append(
-                    f"     one node on the tape: VJP of {len(backward.program.calls)} rows, {backward.carry_bytes} bytes kept"
+                    f"     one node on the tape: VJP of {len(backward.program.calls)} rows, "
+                    f"{backward.carry_bytes} bytes kept"
                 )
             for name, (before, after) in variant.passes.items():
                 lines.append(f"     {name}: {before} rows, then {after}")
@@ -181,8 +183,8 @@ def jit(
 ) -> Any:
     """Capture what `function` computes on its first call, and replay it natively on the next ones.
 
-    `function` must depend only on its arguments, on arrays, and on immutable Python values that it reaches as closure cells
-    or globals of its own; anything else is read once, when it is captured.
+    `function` must depend only on its arguments, on arrays, and on immutable Python values that it reaches as closure
+    cells or globals of its own; anything else is read once, when it is captured.
 
     Parameters
     ----------
@@ -192,8 +194,8 @@ def jit(
     check : bool
         Also run the function itself at each call, and compare results and everything that is written; no pass is run.
     keep_grads : bool
-        Leave gradients in their buffers. Otherwise plain SGD without decay and clipping is folded into the products that
-        compute its gradients, and reading such a gradient raises.
+        Leave gradients in their buffers. Otherwise plain SGD without decay and clipping is folded into the products
+        that compute its gradients, and reading such a gradient raises.
     max_variants : int
         How many captures to keep; one is made for each combination of shapes, dtypes, flags and values.
     passes : sequence of str
@@ -221,9 +223,7 @@ def jit(
     ([3.0, 12.0], [12.0, 48.0])
     """
     if function is None:
-        return lambda named: jit(
-            named, check=check, keep_grads=keep_grads, max_variants=max_variants, passes=passes
-        )
+        return lambda named: jit(named, check=check, keep_grads=keep_grads, max_variants=max_variants, passes=passes)
     unknown = set(passes) - set(PASSES)
     if unknown:
         raise ValueError(f"jit: no pass {', '.join(sorted(unknown))}; there are {', '.join(PASSES)}")

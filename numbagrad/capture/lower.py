@@ -52,7 +52,8 @@ def lower(
     gradients: list[Any] = []
     heads: list[Any] = []
     if attached:
-        heads, gradients = _record_backward(variant, recorder, name, function, leaves, [outputs[k] for k in attached], attached)
+        ends = [outputs[k] for k in attached]
+        heads, gradients = _record_backward(variant, recorder, name, function, leaves, ends, attached)
     by_root = {id(buffer.root): buffer for buffer in recorder.log.buffers}
     arguments = _arguments(variant, leaves, by_root)
     results = _results(variant, name, recorder, leaves, outputs, by_root, set(arguments))
@@ -89,7 +90,10 @@ def lower(
         taken = [argument for buffer, argument in arguments.items() if buffer in after]
         plan.takes = [i for i, buffer in zip(variant.takes, arguments, strict=True) if buffer in after]
         shared = [
-            Brought(head._flat.dtype.name, {by_root[id(head._flat)]: address_of_array(head._flat)} if id(head._flat) in by_root else {})
+            Brought(
+                head._flat.dtype.name,
+                {by_root[id(head._flat)]: address_of_array(head._flat)} if id(head._flat) in by_root else {},
+            )
             for head in heads
         ]
         plan.program = Program(backward, [], [*taken, *shared, *made.values(), carry], own)
@@ -115,7 +119,9 @@ def _record_backward(
     attached: list[int],
 ) -> tuple[list[Any], list[Any]]:
     """Walk from the outputs to the arguments and leaves below them, under the recorder."""
-    arguments = {leaf._node: i for i, leaf in enumerate(leaves) if type(leaf) is tape.new and tape.place(leaf) is not None}
+    arguments = {
+        leaf._node: i for i, leaf in enumerate(leaves) if type(leaf) is tape.new and tape.place(leaf) is not None
+    }
     wanted: dict[Any, Any] = {}
     seen: set[Any] = set()
     stack = [output._node for output in outputs]
@@ -288,7 +294,7 @@ def _refuse_escapes(
 
 def _inner(buffers: Sequence[Buffer]) -> set[Buffer]:
     """Those of `buffers` that nobody else holds and that the run writes before it reads."""
-    candidates = [(buffer, weakref.ref(buffer.root)) for buffer in buffers if buffer.first == "out"]  # type: ignore[arg-type]
+    candidates = [(buffer, weakref.ref(buffer.root)) for buffer in buffers if buffer.first == "out"]
     for buffer, _ in candidates:
         buffer.root = None
     inner = set()

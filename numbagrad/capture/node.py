@@ -19,9 +19,10 @@ from numbagrad.tape import Leaf
 class Backward:
     """The VJP of a captured call.
 
-    ``wanted`` says for whom it computes gradients: the number of an argument, or a leaf; ``gradients`` for each the number of the
-    array that is made for it and its shape, or None where it is zero. ``takes`` are the arguments whose memory it takes;
-    ``carry_bytes`` the size of what the forward leaves for it; ``attached`` which results are on the tape.
+    ``wanted`` says for whom it computes gradients: the number of an argument, or a leaf; ``gradients`` for each the
+    number of the array that is made for it and its shape, or None where it is zero. ``takes`` are the arguments whose
+    memory it takes; ``carry_bytes`` the size of what the forward leaves for it; ``attached`` which results are on the
+    tape.
     """
 
     def __init__(self, op: "CapturedOp", wanted: list[Any], attached: list[int]) -> None:

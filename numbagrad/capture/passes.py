@@ -1,4 +1,4 @@
-"""What is done to a log before it becomes a table: pure functions from calls to calls, each with a switch of its own."""
+"""What is done to a log before it becomes a table: pure functions from calls to calls, each with its own switch."""
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from numbagrad.kernels import optimizer
 from numbagrad.kernels.gemm import gemm, gemm_update
 from numbagrad.kernels.strided import fill
 from numbagrad.tape import FOLDED
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -29,7 +30,8 @@ def _touches(call: Call, buffer: Buffer, *roles: str) -> bool:
 def fold_updates(calls: Sequence[Call], facts: Facts) -> list[Call]:
     """Make ``gradient = A' B`` and ``weight -= lr gradient`` one product, where nothing else reads the gradient.
 
-    The product moves behind the last row that reads the weight. The gradient is then in no buffer; its fresh flag says so.
+    The product moves behind the last row that reads the weight. The gradient is then in no buffer; its fresh flag says
+    so.
     """
     result: list[Call | None] = list(calls)
     moved: list[tuple[int, Call]] = []
@@ -41,7 +43,9 @@ def fold_updates(calls: Sequence[Call], facts: Facts) -> list[Call]:
         flag = facts.gradients.get(gradient.buffer)
         if flag is None or row[1] != 0 or row[2] > 0 or gradient.size != weight.size:
             continue
-        users = [i for i, other in enumerate(calls) if i != at and _touches(other, gradient.buffer, "in", "out", "inout")]
+        users = [
+            i for i, other in enumerate(calls) if i != at and _touches(other, gradient.buffer, "in", "out", "inout")
+        ]
         if len(users) != 1 or users[0] > at or calls[users[0]].kernel is not gemm:
             continue
         source = calls[users[0]]
@@ -78,10 +82,15 @@ def drop_dead_rows(calls: Sequence[Call], facts: Facts) -> list[Call]:
     read: set[Buffer] = set()
     for call in reversed(calls):
         outs = call.slots("out", "inout")
-        dead = bool(outs) and not call.kernel.failures and "inout" not in call.kernel.roles and all(
-            (slot.buffer.index, slot.offset, slot.size, slot.dtype) in overwritten
-            or (slot.buffer in facts.inner and slot.buffer not in read)
-            for slot in outs
+        dead = (
+            bool(outs)
+            and not call.kernel.failures
+            and "inout" not in call.kernel.roles
+            and all(
+                (slot.buffer.index, slot.offset, slot.size, slot.dtype) in overwritten
+                or (slot.buffer in facts.inner and slot.buffer not in read)
+                for slot in outs
+            )
         )
         if dead:
             continue
@@ -101,7 +110,9 @@ PASSES: dict[str, Callable[[Sequence[Call], Facts], list[Call]]] = {
 """The passes by name, in their order."""
 
 
-def run_passes(calls: Sequence[Call], facts: Facts, names: Sequence[str]) -> tuple[list[Call], dict[str, tuple[int, int]]]:
+def run_passes(
+    calls: Sequence[Call], facts: Facts, names: Sequence[str]
+) -> tuple[list[Call], dict[str, tuple[int, int]]]:
     """The calls after the passes `names`, and the rows before and after each."""
     counts = {}
     current = list(calls)

@@ -114,7 +114,8 @@ class Program:
                 if isinstance(value, Slot):
                     span = self.spans[value.buffer]
                     if span.kind == "call":
-                        patches[span.place].append((start + len(words), value.buffer.address + value.offset - span.base))
+                        offset = value.buffer.address + value.offset - span.base
+                        patches[span.place].append((start + len(words), offset))
                         words.append(0)
                     elif span.kind == "arena":
                         words.append(self._arena_start + span.place + value.offset)
@@ -141,7 +142,7 @@ class Program:
 
     def written_roots(self) -> list[np.ndarray]:
         """The arrays that stay and are written."""
-        found = {}
+        found: dict[Buffer, Any] = {}
         for call in self.calls:
             for slot in call.slots("out", "inout"):
                 if self.spans[slot.buffer].kind == "outer":

@@ -17,9 +17,10 @@ from numbagrad.tape import Node, Projection, RebindEpoch
 class Variant:
     """What ``lower`` makes of a run.
 
-    ``takes`` are the arguments whose memory the table takes; ``makes`` the (elements, dtype) of what is made for results;
-    ``results`` how each is made: ("new", which, start, size, shape), ("same", argument), ("view", argument, start, size, shape) or
-    ("keep", object). With ``backward`` the results are on the tape, and the call is one node there.
+    ``takes`` are the arguments whose memory the table takes; ``makes`` the (elements, dtype) of what is made for
+    results; ``results`` how each is made: ("new", which, start, size, shape), ("same", argument), ("view", argument,
+    start, size, shape) or ("keep", object). With ``backward`` the results are on the tape, and the call is one node
+    there.
     """
 
     def __init__(self, reason: str, guard: Guard) -> None:
@@ -43,7 +44,7 @@ class Variant:
         arrays = [flat_of(leaves[i]) for i in self.takes]
         made = [np.empty(size, dtype) for size, dtype in self.makes]
         backward = self.backward
-        carry = () if backward is None else (np.empty(backward.carry_bytes, np.uint8),)
+        carry: tuple[Any, ...] = () if backward is None else (np.empty(backward.carry_bytes, np.uint8),)
         for effect in program.before:
             effect()
         if self.guard.epoch != RebindEpoch.value:

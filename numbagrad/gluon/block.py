@@ -362,8 +362,8 @@ class HybridBlock(Block):
         Notes
         -----
         As in MXNet the inputs of a hybridized block are arrays or None, on one device label, and which are None is
-        fixed by the first call; ValueError else. A block that cannot be captured - it reads the value of an array, say - goes
-        on as before, with one warning that says why.
+        fixed by the first call; ValueError else. A block that cannot be captured - it reads the value of an array,
+        say - goes on as before, with one warning that says why.
         """
         object.__setattr__(self, "_active", active)
         object.__setattr__(self, "_checked", active)
@@ -397,7 +397,8 @@ class HybridBlock(Block):
             return captured(*args)
         except CaptureError as error:
             object.__setattr__(self, "_captured", None)
-            warnings.warn(f"{self.name} cannot be captured and runs as if it were not hybridized: {error}", stacklevel=4)
+            message = f"{self.name} cannot be captured and runs as if it were not hybridized: {error}"
+            warnings.warn(message, stacklevel=4)
             return self.forward(*args)
 
     def _check_call(self, args: tuple[Any, ...]) -> None:

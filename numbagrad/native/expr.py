@@ -173,7 +173,7 @@ def _intern(op: str, args: tuple[Expr, ...], value: float | int | None) -> Expr:
     return found
 
 
-def constant(value: float | int) -> Expr:
+def constant(value: Any) -> Expr:
     """A number as a node; printed in the dtype of the kernel."""
     if isinstance(value, bool):
         value = int(value)

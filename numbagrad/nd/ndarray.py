@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numbagrad import autograd, tape
-from numbagrad.autograd import backward
 from numbagrad.array import Array, wrote
+from numbagrad.autograd import backward
 from numbagrad.context import CPU0, Context
 from numbagrad.dispatch import check_writable, update
 from numbagrad.errors import MXNetError

@@ -18,7 +18,6 @@ from numbagrad.ops.registry import ArrayLike, Output, Sample, fused
 from numbagrad.ops.shaping import reshape
 from numbagrad.ops.softmax import log_softmax
 
-
 _HALF = np.dtype("float16")
 
 
