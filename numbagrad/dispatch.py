@@ -14,7 +14,7 @@ from numbagrad.ops.casting import cast, write_cast
 from numbagrad.ops.dtypes import FLOAT32, floating, promote
 from numbagrad.ops.layout import layout, size_of
 from numbagrad.ops.registry import Composed, Elementwise, Loop
-from numbagrad.tape import Node, place, state
+from numbagrad.tape import Node, Projection, place, state
 
 _FLOAT16 = np.dtype("float16")
 _NUMBERS = (int, float, np.generic)
@@ -162,9 +162,9 @@ def finish(
                 if array is not None:
                     node = array._node
                     if node is not None:
-                        if node.parents is None:  # its graph was freed
-                            array._node = node = None
-                        else:
+                        if node.parents is None or type(node) is Projection:
+                            node = place(array)  # its graph may have been freed
+                        if node is not None:
                             found = True
                 parents.append(node)
             if found:

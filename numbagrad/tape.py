@@ -200,6 +200,6 @@ class Projection:
 def place(array: Any) -> Any:
     """The node or leaf of `array`, or None; an array whose graph was freed is a constant from then on."""
     node = array._node
-    if node is not None and node.parents is None:
+    if node is not None and (node.parents is None or (type(node) is Projection and node.parents[0].parents is None)):
         node = array._node = None
     return node

@@ -18,7 +18,7 @@ from numbagrad.ops.dtypes import as_dtype
 from numbagrad.ops.layout import size_of
 from numbagrad.ops.registry import Elementwise
 from numbagrad.ops.shaping import identity, reshape, transpose
-from numbagrad.tape import Leaf, readable, rebound, state
+from numbagrad.tape import Leaf, place, readable, rebound, state
 
 _NUMBERS = (int, float, np.generic)
 
@@ -47,9 +47,16 @@ class NDArray(Array):
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        view = self.reshape(shape)
-        self._shape = view._shape
-        self._node = view._node if state.recording else self._node
+        node, recording = place(self), state.recording
+        state.recording = node is not None and (recording or type(node) is not Leaf)
+        try:
+            view = self.reshape(shape)
+        finally:
+            state.recording = recording
+        if type(node) is Leaf and not recording:
+            view._node = Leaf(node.gradient.reshape(view._shape), node.request)
+            view._node.flag = node.flag
+        self._shape, self._node = view._shape, view._node
         rebound(self)
 
     @property
