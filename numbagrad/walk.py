@@ -51,7 +51,7 @@ def walk(
         Before anything is written: for a freed node, memory that was overwritten since it was recorded, a graph without
         a leaf that wants a gradient.
     """
-    if targets is None and len(heads) == 1 and _chain(*heads[0], retain):
+    if targets is None and len(heads) == 1 and chain(*heads[0], retain):
         return []
     mark = next_id()
     serial = memory.serial
@@ -204,7 +204,7 @@ def walk(
     return found
 
 
-def _chain(node: Any, gradient: Any, retain: bool) -> bool:
+def chain(node: Any, gradient: Any, retain: bool) -> bool:
     """The walk where each call has one input that was computed and each leaf is used once: no bookkeeping is needed.
 
     Returns False, with nothing done, for a graph that is no such chain; the general walk sees to it then.

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad import tape
+from numbagrad import walk as walking
 from numbagrad.errors import MXNetError
 from numbagrad.launch import aside
 from numbagrad.ops.casting import cast
@@ -13,7 +14,7 @@ from numbagrad.ops.dtypes import FLOAT32, floating
 from numbagrad.ops.shaping import identity
 from numbagrad.tape import Leaf, rebound, state
 from numbagrad.vjp import zeros
-from numbagrad.walk import NOTHING, walk
+from numbagrad.walk import NOTHING
 
 REQUESTS = ("write", "add", "null")
 
@@ -137,16 +138,18 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     """
     if head_grads is None and type(heads) is tape.new and heads._node is not None:
         pairs = [(heads._node, _ones(heads))]
+        if state.recording is False and state.training is train_mode and walking.chain(*pairs[0], retain_graph):
+            return
     else:
         pairs = _heads("backward", heads, head_grads)
     flags = state
     recording, training = flags.recording, flags.training
     if recording is False and training is train_mode:
-        walk(pairs, retain_graph)
+        walking.walk(pairs, retain_graph)
         return
     flags.recording, flags.training = False, bool(train_mode)
     try:
-        walk(pairs, retain_graph)
+        walking.walk(pairs, retain_graph)
     finally:
         flags.recording, flags.training = recording, training
 
@@ -200,7 +203,7 @@ def grad(
     flags.recording, flags.training = bool(create_graph), bool(train_mode)
     try:
         retain = create_graph if retain_graph is None else retain_graph
-        results = walk(pairs, retain, create_graph, [variable._node for variable in variables])
+        results = walking.walk(pairs, retain, create_graph, [variable._node for variable in variables])
         given = {id(gradient._storage) for _, gradient in pairs}
         found = []
         for variable, result in zip(variables, results, strict=True):

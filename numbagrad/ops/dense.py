@@ -35,54 +35,45 @@ def _reference(x: Any, weight: Any, bias: Any, *, activation: int) -> Any:
 
 
 def _vjp(context: Any, g: Any, into: Any) -> list[Any]:
-    x, w, bias = context.arrays
+    x, w, _ = context.arrays
     n, k = x._shape
     units = w._shape[0]
     act = context.params["activation"]
     flat = g._flat
-    unused = _UNUSED[flat.dtype]
-    parents = context.parents
-    dx, dw, db = unused, unused, unused
-    add_w = add_b = 0
+    dtype = flat.dtype
+    dx = dw = db = scratch = unused = _UNUSED[dtype]
+    want_x = want_w = want_b = 0
+    add_w = add_b = False  # bool as a leaf's: another type would be compiled once more
     results: list[Any] = [None, None, None]
-    if parents[0] is not None:
-        dx = np.empty(n * k, flat.dtype)
+    at_x, at_w, at_b = context.parents
+    if at_x is not None:
+        want_x = 1
+        dx = np.empty(n * k, dtype)
         results[0] = (dx, (n, k))
-    if parents[1] is not None:
-        offered = into(parents[1], True)
+    if at_w is not None:
+        want_w = 1
+        offered = into(at_w, True)
         if offered is None:
-            dw = np.empty(units * k, flat.dtype)
+            dw = np.empty(units * k, dtype)
             results[1] = (dw, (units, k))
         else:
             dw, add_w = offered
             results[1] = WRITTEN
-    if bias is not None and parents[2] is not None:
-        offered = into(parents[2], True)
+    if at_b is not None:
+        want_b = 1
+        offered = into(at_b, True)
         if offered is None:
-            db = np.empty(units, flat.dtype)
+            db = np.empty(units, dtype)
             results[2] = (db, (units,))
         else:
             db, add_b = offered
             results[2] = WRITTEN
+    if act:
+        scratch = np.empty(n * units, dtype)
+    y = context.out[0][1]
+    sizes = n, units, k, act
     launch(
-        kernels.DENSE_VJP[act],
-        flat,
-        x._flat,
-        w._flat,
-        context.out[0][1],
-        np.empty(n * units, flat.dtype) if act else unused,
-        dx,
-        dw,
-        db,
-        n,
-        units,
-        k,
-        act,
-        int(parents[0] is not None),
-        int(parents[1] is not None),
-        int(bias is not None and parents[2] is not None),
-        add_w,
-        add_b,
+        kernels.DENSE_VJP[act], flat, x._flat, w._flat, y, scratch, dx, dw, db, *sizes, want_x, want_w, want_b, add_w, add_b
     )
     return results
 
