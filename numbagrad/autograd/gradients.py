@@ -1,5 +1,7 @@
 """Marking variables, and gradients for them: ``backward`` and ``grad``."""
 
+import os
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +17,19 @@ from numbagrad.ops.shaping import identity
 from numbagrad.tape import Leaf, rebound, state
 from numbagrad.vjp import zeros
 from numbagrad.walk import NOTHING
+
+_one_pass = threading.RLock()
+"""Held during a pass, which keeps its state on nodes and leaves: threads may share parameters."""
+
+
+def _renew() -> None:
+    """A forked child has no thread that could let go of the lock."""
+    global _one_pass
+    _one_pass = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
 
 REQUESTS = ("write", "add", "null")
 
@@ -138,18 +153,22 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     """
     if head_grads is None and type(heads) is tape.new and heads._node is not None:
         pairs = [(heads._node, _ones(heads))]
-        if state.recording is False and state.training is train_mode and walking.chain(*pairs[0], retain_graph):
-            return
+        if state.recording is False and state.training is train_mode:
+            with _one_pass:
+                if walking.chain(*pairs[0], retain_graph):
+                    return
     else:
         pairs = _heads("backward", heads, head_grads)
     flags = state
     recording, training = flags.recording, flags.training
     if recording is False and training is train_mode:
-        walking.walk(pairs, retain_graph)
+        with _one_pass:
+            walking.walk(pairs, retain_graph)
         return
     flags.recording, flags.training = False, bool(train_mode)
     try:
-        walking.walk(pairs, retain_graph)
+        with _one_pass:
+            walking.walk(pairs, retain_graph)
     finally:
         flags.recording, flags.training = recording, training
 
@@ -203,7 +222,8 @@ def grad(
     flags.recording, flags.training = bool(create_graph), bool(train_mode)
     try:
         retain = create_graph if retain_graph is None else retain_graph
-        results = walking.walk(pairs, retain, create_graph, [variable._node for variable in variables])
+        with _one_pass:
+            results = walking.walk(pairs, retain, create_graph, [variable._node for variable in variables])
         given = {id(gradient._storage) for _, gradient in pairs}
         found = []
         for variable, result in zip(variables, results, strict=True):

@@ -1,6 +1,8 @@
 """The recording and training flags: scopes, setters, threads; and what gets recorded."""
 
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -120,6 +122,12 @@ def test_a_new_thread_starts_with_both_off_and_changes_only_its_own():
     assert seen == [(False, False)]
 
 
+def run_threads(work):
+    """Run ``work(k)`` in four threads; an exception in one fails the test."""
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+
+
 def test_four_threads_differentiate_at_once():
     start = threading.Barrier(4)
     found = {}
@@ -134,16 +142,41 @@ def test_four_threads_differentiate_at_once():
             y.backward()
         found[k] = x.grad.asnumpy(), w.grad.asnumpy()
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_threads(work)
     for k in range(4):
         x, w = np.array([0.5, k]), np.array([2.0, -1.0])
         slope = 1 - np.tanh(x * w) ** 2
         np.testing.assert_allclose(found[k][0], slope * w + 1, rtol=1e-5)
         np.testing.assert_allclose(found[k][1], slope * x, rtol=1e-5, atol=1e-7)
+
+
+def test_four_threads_share_a_parameter():
+    """Each pass keeps its state on the leaf; a thread is switched as often as can be."""
+    w, total = leaf(1.0, 2.0), nd.array([1.0, 2.0])
+    total.attach_grad("add")
+    wrong = []
+
+    def work(k):
+        for _ in range(40):
+            with autograd.record():
+                y = w * (k + 1.0)
+                for _ in range(5):
+                    y = y + w * 0.0
+            (found,) = autograd.grad(y, w)
+            with autograd.record():
+                z = total * 1.0 + total * 1.0
+            z.backward()
+            if found.asnumpy().tolist() != [k + 1.0] * 2:
+                wrong.append(found)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        run_threads(work)
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong
+    assert total.grad.asnumpy().tolist() == [4 * 40 * 2.0] * 2
 
 
 # ------------------------------------------------------------------------------------------- what is recorded
