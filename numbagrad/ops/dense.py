@@ -41,7 +41,7 @@ def _vjp(context: Any, g: Any, into: Any) -> list[Any]:
     act = context.params["activation"]
     flat = g._flat
     dtype = flat.dtype
-    dx = dw = db = scratch = unused = _UNUSED[dtype]
+    dx = dw = db = scratch = _UNUSED[dtype]
     want_x = want_w = want_b = 0
     add_w = add_b = False  # bool as a leaf's: another type would be compiled once more
     results: list[Any] = [None, None, None]
@@ -72,9 +72,8 @@ def _vjp(context: Any, g: Any, into: Any) -> list[Any]:
         scratch = np.empty(n * units, dtype)
     y = context.out[0][1]
     sizes = n, units, k, act
-    launch(
-        kernels.DENSE_VJP[act], flat, x._flat, w._flat, y, scratch, dx, dw, db, *sizes, want_x, want_w, want_b, add_w, add_b
-    )
+    wants = want_x, want_w, want_b
+    launch(kernels.DENSE_VJP[act], flat, x._flat, w._flat, y, scratch, dx, dw, db, *sizes, *wants, add_w, add_b)
     return results
 
 
