@@ -4,9 +4,12 @@ Eager code, forward, backward, optimisers, random fills and copies all run their
 (and the profiler) see every one of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
+from numbagrad.errors import CaptureError
 from numbagrad.kernels.kernel import Kernel
 
 
@@ -24,6 +27,12 @@ class Watcher(Protocol):
 
     def delivered(self, leaf: Any) -> None:
         """Note that backward has written the gradient of a leaf."""
+
+    def mine(self) -> bool:
+        """Whether it watches the caller's thread."""
+
+    def walking(self, nodes: Sequence[Any]) -> None:
+        """Allow or refuse a backward through these nodes."""
 
     def start(self) -> None:
         """Watch what arrays are made and written."""
@@ -62,14 +71,15 @@ class aside:  # lower case: it reads as a statement, with aside():
 
     def __enter__(self) -> None:
         global mode
-        self._mode, mode = mode, None
+        self._mode = mode if mode is not None and mode.mine() else None
         if self._mode is not None:
+            mode = None
             self._mode.stop()
 
     def __exit__(self, *exception: Any) -> None:
         global mode
-        mode = self._mode
-        if mode is not None:
+        if self._mode is not None:
+            mode = self._mode
             mode.start()
 
 
@@ -77,3 +87,35 @@ def reading() -> None:
     """Announce that the value of an array is about to be read by Python."""
     if mode is not None:
         mode.read()
+
+
+def _refuse(*args: Any, **kwargs: Any) -> Any:
+    raise CaptureError(
+        "a captured function cannot compute with a NumPy argument, or read it: a replay would not do it again. Make an "
+        "array of it first (nd.array(x), or y[:] = x), or do it outside"
+    )
+
+
+class Handed(np.ndarray):
+    """A NumPy argument as a captured function sees it: it can become an NDArray, and nothing else."""
+
+    __array_ufunc__ = __array_function__ = __setitem__ = __float__ = __int__ = __bool__ = __iter__ = _refuse
+    astype = copy = flatten = item = tolist = tobytes = __array__ = __index__ = __complex__ = _refuse
+
+    def __getitem__(self, key: Any) -> Any:
+        """A view; a number is refused."""
+        found = super().__getitem__(key)
+        return found if isinstance(found, Handed) and np.may_share_memory(found, self) else _refuse()
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """`array` as a NumPy array that is no :class:`Handed`, on the same memory.
+
+    Raises
+    ------
+    CaptureError
+        For a view of an argument that is not contiguous.
+    """
+    if not array.flags.c_contiguous:
+        _refuse()
+    return np.ndarray.view(array, np.ndarray)

@@ -101,7 +101,10 @@ def readable(leaf: Leaf) -> Any:
         raise CaptureError(
             "this gradient was folded into its update by a captured step and is in no buffer; use jit(keep_grads=True)"
         )
-    leaf.gradient._storage.pinned = True
+    storage = leaf.gradient._storage
+    if not storage.pinned:
+        storage.pinned = True
+        rebound(leaf.gradient)  # captured steps may write straight into it, or fold it away
     return leaf.gradient
 
 

@@ -93,6 +93,8 @@ def walk(
                     leaves.append(parent)
                 elif not ends or parent not in ends:
                     stack.append(parent)
+    if door.mode is not None:
+        door.mode.walking(nodes)
     if targets is not None and not retain and any(target.mark != mark for target in targets):
         return [None if target.mark == mark else NOTHING for target in targets]
     if not in_order:
@@ -235,6 +237,8 @@ def chain(node: Any, gradient: Any, retain: bool) -> bool:
                     return False
     if not leaves:
         return False
+    if door.mode is not None:
+        door.mode.walking(nodes)
     new = tape.new
     for node in nodes:
         # A gradient of zero stays None: a kernel would make NaN of zeros where it meets an infinity.

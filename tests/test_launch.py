@@ -30,6 +30,12 @@ class Watcher:
     def read(self):
         self.seen.append("read")
 
+    def mine(self):
+        return True
+
+    def walking(self, nodes):
+        assert nodes
+
     def start(self):
         self.seen.append("start")
 

@@ -53,8 +53,14 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
     for i, kept in enumerate(guard.leaves):
         if type(kept) is tuple:
             arrays.append(i)
-            space[f"s{i}"], space[f"d{i}"], space[f"n{i}"] = kept
+            if kept[3] is not None:
+                return lambda *args: MISS
+            space[f"s{i}"], space[f"d{i}"], space[f"n{i}"] = kept[:3]
             checks += [f"type(x{i}) is not NDArray", f"x{i}._shape != s{i}", f"x{i}._flat.dtype is not d{i}"]
+            checks.append(f"x{i}._context is not None")
+            if i in guard.fixed:
+                space[f"z{i}"] = guard.fixed[i]
+                checks.append(f"x{i}._storage is not z{i}")
             if kept[2] is ON_TAPE:
                 checks.append(f"type(x{i}._node) not in on_tape or x{i}._node.parents is None")
             else:
@@ -108,6 +114,12 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
         lines.append(f"    {' = '.join(f'{name}.version' for name in written)} = serial")
     results = []
     whole: set[int] = set()
+    if any(context is not None for context in variant.contexts):
+        return lambda *args: MISS
+    if variant.backward is not None and set(variant.backward.keeps) - {
+        variant.results[k][1] for k in variant.backward.attached if variant.results[k][0] == "new"
+    }:
+        return lambda *args: MISS
     for k, (kind, *how) in enumerate(variant.results):
         if kind == "new":
             which, start, size, shape = how
@@ -147,12 +159,17 @@ def _attach(variant: Any, space: dict[str, Any], names: list[str], results: list
             space[f"l{k}"] = target
             parents.append(f"l{k}")
     saved = [f"x{i}" for i in backward.takes if type(variant.guard.leaves[i]) is tuple]
+    for k, array in enumerate(backward.reads):
+        space[f"o{k}"] = array
+        saved.append(f"o{k}")
+    saved += [f"NDArray(m{j}, ({variant.makes[j][0]},), result._storage)" for j in backward.keeps]
+    kept = "".join(f"m{j}, " for j in backward.keeps)
     space["op"], space["shapes"] = backward.op, backward.shapes
     (at,) = backward.attached
     lines = [f"    result = {results[at]}"]
     lines.append(
         f"    result._node = Node(op, [{', '.join(parents)}], [{', '.join(saved)}], (), shapes, {{}}, "
-        f"(carry, [{', '.join(names)}]))"
+        f"(carry, [{', '.join(names)}], ({kept})))"
     )
     results[at] = "result"
     return lines

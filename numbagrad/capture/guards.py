@@ -1,11 +1,14 @@
 """When a captured run stands for a new call: what it depended on, noted and compared."""
 
 import inspect
+import math
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from numbagrad import tape
+from numbagrad.capture.recorder import root_of
 from numbagrad.errors import CaptureError
 from numbagrad.tape import Leaf, RebindEpoch, state
 
@@ -33,8 +36,9 @@ def address_of_array(array: np.ndarray) -> int:
 class Guard:
     """What a captured run depended on.
 
-    ``leaves`` has one entry an argument: (shape, dtype, position) of an array, [shape, dtype] of a NumPy array, the
-    number itself otherwise. ``values`` are the immutable values that the function reaches as closure cells and globals.
+    ``leaves`` has one entry an argument: (shape, dtype, position, context) of an array, [shape, dtype] of a NumPy
+    array, the number itself otherwise. ``values`` are the immutable values and the arrays that the function reaches as
+    closure cells and globals.
     """
 
     def __init__(self, structure: Any, leaves: list[Any], function: Any) -> None:
@@ -44,7 +48,7 @@ class Guard:
         self.leaves: list[Any] = []
         for leaf in leaves:
             if type(leaf) is tape.new:
-                self.leaves.append((leaf._shape, leaf._flat.dtype, position(leaf)))
+                self.leaves.append((leaf._shape, leaf._flat.dtype, position(leaf), leaf._context))
             elif type(leaf) is np.ndarray:
                 self.leaves.append([leaf.shape, leaf.dtype])
             elif isinstance(leaf, IMMUTABLE):
@@ -56,6 +60,11 @@ class Guard:
                 )
         self.sharing = _sharing(leaves)
         self.values = _reached(function)
+        held = _held(function)
+        self.fixed: dict[int, Any] = {
+            i: leaf._storage for i, leaf in enumerate(leaves) if type(leaf) is tape.new and id(leaf._storage) in held
+        }
+        """The arguments on memory that the function reaches in another way too: they must stay what they are."""
 
     def fits(self, structure: Any, leaves: list[Any]) -> bool:
         """Whether the run stands for a call with these arguments now."""
@@ -70,6 +79,8 @@ class Guard:
             if type(leaf) is tape.new:
                 if type(guard) is not tuple or leaf._shape != guard[0] or leaf._flat.dtype != guard[1]:
                     return False
+                if leaf._context != guard[3]:
+                    return False
                 if leaf._node is not guard[2] and position(leaf) is not guard[2]:
                     return False
             elif type(leaf) is np.ndarray:
@@ -79,6 +90,9 @@ class Guard:
                 return False
         for place, value in self.values:
             if not _equal(_current(place), value):
+                return False
+        for i, storage in self.fixed.items():
+            if leaves[i]._storage is not storage:
                 return False
         return _sharing(leaves) == self.sharing
 
@@ -96,12 +110,18 @@ class Guard:
                     return f"argument {i} has dtype {np.dtype(leaf.dtype)}, was {guard[1]}"
                 if type(leaf) is tape.new and position(leaf) is not guard[2]:
                     return f"argument {i} was marked, or is on the tape where it was not"
+                if type(leaf) is tape.new and leaf._context != guard[3]:
+                    return f"argument {i} is on {leaf.context}"
+                if i in self.fixed and leaf._storage is not self.fixed[i]:
+                    return f"argument {i} was an array that the function also reaches in another way"
             elif not _equal(guard, leaf):
                 return f"argument {i} is {leaf!r}, was {guard!r}"
         if (self.recording, self.training) != (state.recording, state.training):
             return "recording or training changed"
         for place, value in self.values:
             if not _equal(_current(place), value):
+                if type(value) is tape.new or type(_current(place)) is tape.new:
+                    return f"{_name(place)} is another array"
                 return f"{_name(place)} is {_current(place)!r}, was {value!r}"
         if self.epoch != RebindEpoch.value:
             return "an array was marked or got other memory (rebind epoch)"
@@ -111,7 +131,7 @@ class Guard:
 def _sharing(leaves: list[Any]) -> tuple[int, ...]:
     """For each array argument, which is the first on the same memory, and how far in; () if no two share."""
     arrays = [leaf for leaf in leaves if type(leaf) is tape.new or type(leaf) is np.ndarray]
-    owners = [id(leaf._storage) if type(leaf) is tape.new else id(leaf) for leaf in arrays]
+    owners = [id(root_of(leaf._flat if type(leaf) is tape.new else leaf)) for leaf in arrays]
     if len(set(owners)) == len(owners):
         return ()
     starts = [address_of_array(flat_of(leaf)) for leaf in arrays]
@@ -123,27 +143,76 @@ def _sharing(leaves: list[Any]) -> tuple[int, ...]:
 
 
 def _reached(function: Any) -> list[tuple[Any, Any]]:
-    """The immutable values that `function` reaches as closure cells and globals, with where they are."""
-    function = inspect.unwrap(function)
-    function = getattr(function, "__func__", function)
+    """The immutable values and arrays that `function` reaches as closure cells and globals, with where they are."""
+    function = _python(function)
     code = getattr(function, "__code__", None)
     if code is None:
         return []
     found: list[tuple[Any, Any]] = []
     for cell in function.__closure__ or ():
         try:
-            if _is_immutable(cell.cell_contents):
+            if _is_watched(cell.cell_contents):
                 found.append((cell, cell.cell_contents))
         except ValueError:  # an empty cell
             continue
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        names |= set(getattr(constant, "co_names", ()))
     space = function.__globals__
-    for name in sorted(names):
-        if name in space and _is_immutable(space[name]):
+    for name in sorted(_names(code)):
+        if name in space and _is_watched(space[name]):
             found.append(((space, name), space[name]))
     return found
+
+
+def _python(function: Any) -> Any:
+    function = inspect.unwrap(function)
+    return getattr(function, "__func__", function)
+
+
+def _names(code: Any) -> set[str]:
+    """The names that code, and the code of functions made in it, looks up."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if inspect.iscode(constant):
+            names |= _names(constant)
+    return names
+
+
+def _held(function: Any) -> set[int]:
+    """The ids of the storages that `function` reaches through its closure, globals, instance and what these hold."""
+    code = getattr(_python(function), "__code__", None)
+    stack: list[Any] = [getattr(function, "__self__", None)]
+    if code is not None:
+        python = _python(function)
+        space = python.__globals__
+        stack += [space[name] for name in _names(code) if name in space]
+        for cell in python.__closure__ or ():
+            try:
+                stack.append(cell.cell_contents)
+            except ValueError:  # an empty cell
+                continue
+    found: set[int] = set()
+    seen: set[int] = set()
+    while stack and len(seen) < _MOST:
+        value = stack.pop()
+        if isinstance(value, _LEAST) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if type(value) is tape.new:
+            found.add(id(value._storage))
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            stack += value
+        elif isinstance(value, dict):
+            stack += value.values()
+        elif hasattr(value, "__dict__"):
+            stack += vars(value).values()
+    return found
+
+
+_LEAST = (*IMMUTABLE, np.ndarray, type, ModuleType, FunctionType, BuiltinFunctionType)
+_MOST = 100_000
+
+
+def _is_watched(value: Any) -> bool:
+    return type(value) is tape.new or _is_immutable(value)
 
 
 def _is_immutable(value: Any) -> bool:
@@ -161,4 +230,17 @@ def _name(place: Any) -> str:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is type(b) and bool(a == b))
+    """Whether two immutable values, or arrays, make no difference to a run: 0.0 and -0.0, or 1 and True, do."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or type(a) is tape.new:
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    if isinstance(a, float):
+        return (a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) or (a != a and b != b)
+    if isinstance(a, np.generic):
+        return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    if isinstance(a, complex):
+        return _equal(a.real, b.real) and _equal(a.imag, b.imag)
+    return bool(a == b)

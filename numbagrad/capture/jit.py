@@ -21,10 +21,12 @@ from numbagrad.capture.recorder import Recorder, Slot, root_of
 from numbagrad.capture.variant import Variant
 from numbagrad.errors import CaptureError
 from numbagrad.native.cache import compilations
-from numbagrad.tape import RebindEpoch
+from numbagrad.tape import RebindEpoch, state
 
 _log = logging.getLogger("numbagrad.jit")
 MAX_VARIANTS = 64
+_capturing = threading.RLock()
+"""One capture at a time: its recorder stands at the one door."""
 
 
 def _miss(*args: Any) -> Any:
@@ -81,7 +83,8 @@ class Jitted:
                     if result is not MISS:
                         self._fast = fast_call(variant, self._lock)
                         return result
-            return self._capture(structure, leaves, args, kwargs)
+            with _capturing:
+                return self._capture(structure, leaves, args, kwargs)
 
     def _capture(self, structure: Any, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         reason = self._variants[-1].guard.misfit(structure, leaves) if self._variants else "first call"
@@ -94,17 +97,28 @@ class Jitted:
             self._variants.pop(0)
         variant = Variant(reason, Guard(structure, leaves, self._function))
         recorder = Recorder()
+        marks = [(leaf, leaf._node, leaf._shape) for leaf in leaves if type(leaf) is tape.new]
+        if any(type(leaf) is np.ndarray for leaf in leaves):
+            given = [leaf.view(door.Handed) if type(leaf) is np.ndarray else leaf for leaf in leaves]
+            args, kwargs = rebuild(structure, iter(given))
         recorder.start()
         door.mode = recorder
         try:
             result = self._function(*args, **kwargs)
             door.mode = None
             recorder.stop()
+            if (state.recording, state.training) != (variant.guard.recording, variant.guard.training):
+                raise CaptureError(
+                    f"{self.__name__}: a captured function must leave recording and training as they were"
+                )
             result = lower(variant, recorder, self._function, leaves, result, self._passes)
         except BaseException:
             door.mode = None
             recorder.stop()
             recorder.undo()
+            state.recording, state.training = variant.guard.recording, variant.guard.training
+            for leaf, node, shape in marks:
+                leaf._node, leaf._shape = node, shape
             raise
         variant.guard.epoch = RebindEpoch.value
         variant.seconds = time.perf_counter() - start
@@ -239,6 +253,10 @@ class _Method:
     def __init__(self, method: Any, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self._method = method
+
+    @property
+    def __self__(self) -> Any:
+        return self._method().__self__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._method()(*args, **kwargs)

@@ -10,7 +10,7 @@ import numpy as np
 from numbagrad import launch as door
 from numbagrad import tape
 from numbagrad.capture.containers import flatten
-from numbagrad.capture.guards import IMMUTABLE, address_of_array, flat_of
+from numbagrad.capture.guards import IMMUTABLE, address_of_array, flat_of, position
 from numbagrad.capture.node import Backward, CapturedOp
 from numbagrad.capture.passes import Facts, run_passes
 from numbagrad.capture.program import Brought, Program
@@ -19,7 +19,7 @@ from numbagrad.capture.variant import Variant
 from numbagrad.errors import CaptureError
 from numbagrad.ops.dtypes import floating
 from numbagrad.ops.shaping import identity
-from numbagrad.tape import Leaf, state
+from numbagrad.tape import Leaf, RebindEpoch, state
 from numbagrad.walk import walk
 
 _ALIGN = 64
@@ -46,8 +46,11 @@ def lower(
     attached = [
         k
         for k, output in enumerate(outputs)
-        if type(output) is tape.new and type(tape.place(output)) not in (type(None), Leaf)
+        if type(output) is tape.new
+        and type(tape.place(output)) not in (type(None), Leaf)
+        and not any(output is leaf for leaf in leaves)
     ]
+    _refuse_marks(variant, name, leaves)
     split = len(recorder.log.calls)
     gradients: list[Any] = []
     heads: list[Any] = []
@@ -56,7 +59,7 @@ def lower(
         heads, gradients = _record_backward(variant, recorder, name, function, leaves, ends, attached)
     by_root = {id(buffer.root): buffer for buffer in recorder.log.buffers}
     arguments = _arguments(variant, leaves, by_root)
-    results = _results(variant, name, recorder, leaves, outputs, by_root, set(arguments))
+    results = _results(variant, name, recorder, leaves, outputs, by_root, set(arguments), attached)
     _note_writes(variant, recorder, leaves)
     fold = _foldable(recorder, by_root)
     forward, backward = recorder.log.calls[:split], recorder.log.calls[split:]
@@ -73,6 +76,7 @@ def lower(
         for k in attached:
             outputs[k]._node = None
     gradients.clear()
+    made_before: list[Any] = [buffer.root for buffer in results]
     _refuse_escapes(recorder, name, kept, by_root, {*arguments, *results})
     inner = _inner([b for b in recorder.log.buffers if b not in arguments and b not in results and b not in made])
     carried = [buffer for buffer in snapshots if buffer in inner]
@@ -81,8 +85,11 @@ def lower(
     facts = Facts(frozenset(inner - set(carried)), fold, _values)
     calls, variant.passes = run_passes(forward, facts, passes)
     brought = [*arguments.values(), *results.values()]
+    folded = [buffer.root for buffer in fold if buffer not in _touched(calls)]
     own = [buffer for buffer in inner if buffer not in places]
     variant.program = Program(calls, recorder.log.effects, brought + ([carry] if attached else []), own)
+    variant.program.outer += folded  # whoever asks for such a gradient makes the run void
+    RebindEpoch.known.update(map(id, folded))
     if attached:
         plan = variant.backward
         assert plan is not None
@@ -96,13 +103,16 @@ def lower(
             )
             for head in heads
         ]
-        plan.program = Program(backward, [], [*taken, *shared, *made.values(), carry], own)
+        plan.keeps = [j for j, buffer in enumerate(results) if buffer in after]
+        read = [brought_here for buffer, brought_here in results.items() if buffer in after]
+        plan.program = Program(backward, [], [*taken, *read, *shared, *made.values(), carry], own)
+        plan.pure = not variant.written_leaves and not variant.program.written_roots()
         memory = np.empty(plan.carry_bytes, np.uint8)
         for buffer, content in snapshots.items():
             if buffer in places:
                 at = places[buffer]
                 memory[at : at + content.nbytes] = content.reshape(-1).view(np.uint8)
-        variant.attach(outputs, leaves, memory)
+        variant.attach(outputs, leaves, memory, made_before)
     return result
 
 
@@ -124,6 +134,9 @@ def _record_backward(
     }
     wanted: dict[Any, Any] = {}
     seen: set[Any] = set()
+    reads: dict[int, Any] = {}
+    known = {id(storage) for storage in recorder.born}
+    known |= {id(leaf._storage) for leaf in leaves if type(leaf) is tape.new}
     stack = [output._node for output in outputs]
     while stack:
         node = stack.pop()
@@ -132,13 +145,23 @@ def _record_backward(
         seen.add(node)
         if node in arguments:
             wanted[node] = arguments[node]
+        elif type(node) is not Leaf and node.id < recorder.first:
+            raise CaptureError(
+                f"{name}: a captured function depends on an array that was computed on the tape before the call; "
+                "make it an argument, or detach() it"
+            )
         elif type(node) is Leaf:
             if node.wants:
                 wanted[node] = node
         elif node.parents is not None:
             stack += [parent for parent in node.parents if parent is not None]
+            for array in node.arrays:
+                storage = getattr(array, "_storage", None)
+                if storage is not None and id(storage) not in known:
+                    reads[id(storage)] = tape.new(array._flat, array._shape, storage)
     op = CapturedOp(name, function, variant.guard.structure, len(outputs) > 1)
     plan = variant.backward = Backward(op, list(wanted.values()), attached)
+    plan.reads = list(reads.values())
     heads = [tape.new(np.ones(o._flat.size, floating(o._flat.dtype)), o._shape) for o in outputs]
     recording, state.recording = state.recording, False
     recorder.start()
@@ -206,13 +229,15 @@ def _results(
     outputs: list[Any],
     by_root: dict[int, Buffer],
     arguments: set[Buffer],
+    attached: Sequence[int],
 ) -> dict[Buffer, Brought]:
     """How each result is made, and the buffers that are results."""
     made: dict[Buffer, Brought] = {}
     numbers: dict[Buffer, int] = {}
     born = {id(storage) for storage in recorder.born}
     storages = {id(leaf._storage): i for i, leaf in enumerate(leaves) if type(leaf) is tape.new}
-    for output in outputs:
+    for k, output in enumerate(outputs):
+        variant.contexts.append(output._context if type(output) is tape.new else None)
         if type(output) is not tape.new:
             if not isinstance(output, IMMUTABLE):
                 raise CaptureError(
@@ -240,8 +265,18 @@ def _results(
             start = (address_of_array(flat) - address_of_array(leaves[i]._flat)) // flat.itemsize
             variant.results.append(("view", i, start, flat.size, output._shape))
         else:
-            variant.results.append(("keep", output))
+            variant.results.append(("outer" if k in attached else "keep", output))
     return made
+
+
+def _refuse_marks(variant: Variant, name: str, leaves: list[Any]) -> None:
+    """See that the run has left the arguments' places and shapes as they were: a replay would not change them."""
+    for i, (kept, leaf) in enumerate(zip(variant.guard.leaves, leaves, strict=True)):
+        if type(leaf) is tape.new and (leaf._shape != kept[0] or position(leaf) is not kept[2]):
+            raise CaptureError(
+                f"{name}: a captured function cannot mark, record into or reshape its argument {i}: do that before the "
+                "call (attach_grad, x.shape = ...), or work on a copy"
+            )
 
 
 def _note_writes(variant: Variant, recorder: Recorder, leaves: list[Any]) -> None:

@@ -21,8 +21,9 @@ class Backward:
 
     ``wanted`` says for whom it computes gradients: the number of an argument, or a leaf; ``gradients`` for each the
     number of the array that is made for it and its shape, or None where it is zero. ``takes`` are the arguments whose
-    memory it takes; ``carry_bytes`` the size of what the forward leaves for it; ``attached`` which results are on the
-    tape.
+    memory it takes, ``keeps`` the numbers of the arrays made for results that it takes, ``reads`` the arrays from before
+    the call that must not change until then; ``pure`` says that the forward writes to nothing that was there before;
+    ``carry_bytes`` is the size of what the forward leaves for it; ``attached`` which results are on the tape.
     """
 
     def __init__(self, op: "CapturedOp", wanted: list[Any], attached: list[int]) -> None:
@@ -31,6 +32,9 @@ class Backward:
         self.attached = attached
         self.program: Program
         self.takes: list[int] = []
+        self.keeps: list[int] = []
+        self.reads: list[Any] = []
+        self.pure = True
         self.gradients: list[tuple[int, tuple[int, ...]] | None] = []
         self.makes: list[tuple[int, np.dtype]] = []
         self.carry_bytes = 0
@@ -56,7 +60,7 @@ class CapturedOp:
         """The gradients of the node's parents, by the program; straight into buffers where that is possible."""
         *gradients, into = gradients_and_into
         backward = self.backward
-        carry, leaves = node.aux
+        carry, leaves, kept = node.aux
         made = []
         results: list[Any] = []
         for parent, how in zip(node.parents, backward.gradients, strict=True):
@@ -74,14 +78,19 @@ class CapturedOp:
             made.append(flat)
         program = backward.program
         arrays = [flat_of(leaves[i]) for i in backward.takes]
-        status = program.run(program.code, *arrays, *[g._flat for g in gradients], *made, carry)
+        status = program.run(program.code, *arrays, *kept, *[g._flat for g in gradients], *made, carry)
         if status:
             raise program.failure(status)
         return results
 
     def again(self, node: Any, gradients: Sequence[Any], walk: Callable[..., Any]) -> list[Any]:
         """The gradients of the node's parents, recorded: the function is run again, eagerly."""
-        _, leaves = node.aux
+        _, leaves, _ = node.aux
+        if not self.backward.pure:
+            raise MXNetError(
+                f"{self.name}: create_graph=True runs a captured function again, and this one draws random numbers or "
+                "writes to arrays; call the function itself (not hybridized, not through jit) for higher orders"
+            )
         arguments = list(leaves)
         ends: list[Any] = []
         for target, parent in zip(self.backward.wanted, node.parents, strict=True):

@@ -3,7 +3,8 @@
 import os
 import sys
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,8 @@ import numpy as np
 from numbagrad import array as arrays
 from numbagrad.errors import CaptureError
 from numbagrad.kernels.kernel import Kernel
+from numbagrad.ops.random import STATE
+from numbagrad.tape import next_id
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -118,7 +121,10 @@ class Recorder:
         self.log = Log()
         self._thread = threading.get_ident()
         self._by_root: dict[int, Buffer] = {}
-        self._before: list[tuple[np.ndarray, np.ndarray]] = []
+        self._before: list[tuple[Any, np.ndarray]] = []
+        self._stream = STATE.copy()
+        self.first = next_id()
+        """The id that a node has at least if it was recorded in the run."""
         self.leaves: list[Any] = []
         """The leaves that backward has reached."""
         self.born: list[Any] = []
@@ -166,7 +172,7 @@ class Recorder:
                     buffer.written = True
                     root = buffer.root
                     assert root is not None
-                    self._before.append((root, root.copy()))
+                    self._before.append((weakref.ref(root), root.copy()))
                 values.append(slot)
             else:
                 values.append(value)
@@ -182,6 +188,18 @@ class Recorder:
         effect()
         if threading.get_ident() == self._thread:
             self.log.effects.append(Effect(effect, before))
+
+    def mine(self) -> bool:
+        """Whether the caller's thread is the one that is being captured."""
+        return threading.get_ident() == self._thread
+
+    def walking(self, nodes: Sequence[Any]) -> None:
+        """Refuse a backward through a graph that was there before the run: it is another one in a replay."""
+        if threading.get_ident() == self._thread and any(node.id < self.first for node in nodes):
+            raise CaptureError(
+                f"a captured function cannot go backward through what was recorded before the call ({user_line()}): "
+                "record it inside, or call backward outside"
+            )
 
     def read(self) -> None:
         """Refuse that Python reads a value."""
@@ -207,15 +225,19 @@ class Recorder:
         _TrackedStorage.born = None
 
     def forget(self) -> None:
-        """Let go of everything but the log, so that memory of the run alone is freed."""
-        self._before.clear()
+        """Let go of everything but the log and what :meth:`undo` needs, so that memory of the run alone is freed."""
+        made = {id(storage) for storage in self.born}
+        self.wrote[:] = [(storage, version) for storage, version in self.wrote if id(storage) not in made]
         self.born.clear()
-        self.wrote.clear()
+        self.leaves.clear()
 
     def undo(self) -> None:
         """Put back what the run has overwritten."""
-        for root, before in reversed(self._before):
-            root[...] = before
+        for reference, before in reversed(self._before):
+            root = reference()
+            if root is not None:
+                root[...] = before
+        STATE[...] = self._stream
         for storage, version in reversed(self.wrote):
             storage.version = version
 

@@ -35,6 +35,7 @@ class Variant:
         self.makes: list[tuple[int, np.dtype]] = []
         self.results: list[Any] = []
         self.result_structure: Any = None
+        self.contexts: list[Any] = []
         self.written: list[Any] = []
         self.written_leaves: list[int] = []
 
@@ -57,16 +58,20 @@ class Variant:
         wrote(*self.written, *[leaves[i]._storage for i in self.written_leaves])
         results = self._results(leaves, made)
         if backward is not None:
-            self.attach(results, leaves, carry[0])
+            self.attach(results, leaves, carry[0], made)
         return results[0] if self.result_structure is None else rebuild(self.result_structure, iter(results))
 
-    def attach(self, results: list[Any], leaves: list[Any], carry: np.ndarray) -> None:
+    def attach(self, results: list[Any], leaves: list[Any], carry: np.ndarray, made: list[np.ndarray]) -> None:
         """Put the results on the tape as the outputs of one node."""
         backward = self.backward
         assert backward is not None
         parents = [tape.place(leaves[i]) if type(i) is int else i for i in backward.wanted]
         saved = [leaves[i] for i in backward.takes if type(leaves[i]) is tape.new]
-        node = Node(backward.op, parents, saved, (), backward.shapes, {}, (carry, leaves))
+        saved += backward.reads
+        storages = {how[0]: results[k]._storage for k, (kind, *how) in enumerate(self.results) if kind == "new"}
+        kept = [made[j] for j in backward.keeps]
+        saved += [tape.new(made[j], (made[j].size,), storages[j]) for j in backward.keeps]
+        node = Node(backward.op, parents, saved, (), backward.shapes, {}, (carry, leaves, kept))
         outputs = [results[k] for k in backward.attached]
         if backward.op.multi:
             node.outputs = [(output._shape, output._flat.dtype) for output in outputs]
@@ -93,7 +98,13 @@ class Variant:
                 leaf = leaves[how[0]]
                 results.append(new(leaf._flat[how[1] : how[1] + how[2]], how[3], leaf._storage))
             else:
-                results.append(how[0])
+                result = how[0]
+                if kind == "outer":  # on the tape: an array of each call's own
+                    result = new(result._flat, result._shape, result._storage)
+                results.append(result)
+        for result, context in zip(results, self.contexts, strict=True):
+            if context is not None:
+                result._context = context
         return results
 
 

@@ -97,6 +97,10 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     """
     if type(source_array) is np.ndarray:
         source = source_array
+    elif type(source_array) is door.Handed:
+        given = door.plain(source_array)
+        target = FLOAT32 if dtype is None else as_dtype(dtype)
+        return labelled(NDArray(cast_flat(given.reshape(-1), target), given.shape), ctx)
     elif isinstance(source_array, NDArray):
         _check_label(ctx)
         result = identity(source_array) if dtype is None else source_array.astype(dtype)

@@ -14,7 +14,7 @@ from numbagrad.dispatch import check_writable
 from numbagrad.errors import InPlaceError
 from numbagrad.kernels import strided
 from numbagrad.kernels.index import RAISE, assign
-from numbagrad.launch import launch
+from numbagrad.launch import Handed, launch, plain
 from numbagrad.nd.keys import (
     ALL,
     Mask,
@@ -190,6 +190,9 @@ def _values(x: NDArray, value: Any, shape: Shape) -> np.ndarray:
         If it is no array of numbers, or of another shape.
     """
     dtype = x._flat.dtype
+    if type(value) is Handed:
+        given = plain(value)
+        value = NDArray(given.reshape(-1), given.shape)
     if type(value) is not NDArray:
         try:
             array = np.asarray(value)
@@ -205,7 +208,7 @@ def _values(x: NDArray, value: Any, shape: Shape) -> np.ndarray:
     if flat.dtype != dtype:
         flat = cast_flat(flat, dtype)
     elif value._storage is x._storage:
-        flat = flat.copy()
+        flat = cast_flat(flat, dtype)  # a copy, by a kernel
     if value._shape == shape or flat.size == size_of(shape):
         return flat
     return broadcast_to(NDArray(flat, value._shape), shape=shape)._flat

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numbagrad.kernels import strided
-from numbagrad.launch import reading
+from numbagrad.launch import Handed, plain, reading
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.ops.broadcasting import broadcast_to
 from numbagrad.ops.indexing import true_positions
@@ -52,6 +52,10 @@ def _part(part: Any) -> Any:
         If it can be no part of a key.
     """
     kind = type(part)
+    if kind is Handed:
+        given = plain(part)
+        part = NDArray(given.reshape(-1), given.shape)
+        kind = NDArray
     if kind is int or kind is slice or part is None or part is Ellipsis:
         return part
     if kind is NDArray:

@@ -227,7 +227,8 @@ class NDArray(Array):
     def _assign(self, value: "NDArray") -> None:
         """Write `value`, of the same shape, over the whole array; while recording, the copy is recorded."""
         check_writable(self, "x[:] = y")
-        write_cast(value._flat.copy() if value._storage is self._storage else value._flat, self._flat)
+        same = value._storage is self._storage
+        write_cast(cast_flat(value._flat, value._flat.dtype) if same else value._flat, self._flat)
         wrote(self._storage)
         if state.recording and value._node is not None:
             self._node = cast(identity(value), dtype=self._flat.dtype)._node
