@@ -57,9 +57,10 @@ def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool 
     if PYTHON_MODE:
         return function
 
-    def make() -> Any:
-        compiled = numba.njit(**options)(function)
-        compiled._cache = KernelCache(function, options)
+    def make(from_python: bool) -> Any:
+        chosen = {**options, "no_cpython_wrapper": not from_python}
+        compiled = numba.njit(**chosen)(function)
+        compiled._cache = KernelCache(function, chosen)
         return compiled
 
     return Deferred(function, options, make)

@@ -37,12 +37,12 @@ def door(name: str, single: Any, double: Any) -> Callable[..., Any]:
                 return None
             for implementation, dtype in ((single, types.float32), (double, types.float64)):
                 if all(argument == dtype for argument in args):
-                    return types.Dispatcher(implementation).get_call_type(self.context, args, kws)
+                    return types.Dispatcher(implementation.helper).get_call_type(self.context, args, kws)
             return None
 
         def get_impl_key(self, sig: Any) -> Any:
             implementation = single if sig.args[0] == types.float32 else double
-            return implementation.get_overload(sig.args)
+            return implementation.helper.get_overload(sig.args)
 
     infer_global(choose, types.Function(Door))
     return choose
