@@ -16,6 +16,7 @@ from numbagrad.kernels.gemm import TOO_LARGE, gemm, gemm_into
 from numbagrad.kernels.kernel import Kernel, kernel
 from numbagrad.native import blas, vmath
 from numbagrad.native.compiler import njit
+from numbagrad.native.memory import apart, scratch
 
 ACTIVATIONS = {None: 0, "relu": 1, "sigmoid": 2, "tanh": 3, "softrelu": 4, "softsign": 5}
 """MXNet's name of an activation -> the code that the kernels take as `act`."""
@@ -26,12 +27,16 @@ _BLOCK = 1024
 _NO, _YES = np.int64(0), np.int64(1)
 """Flags that Numba does not take for literals, with a copy of the callee for each."""
 
+_U = np.uintp
+"""Unsigned positions cannot mean "from the end", so LLVM sees plain loops."""
+
 Part = tuple[Kernel, tuple[Any, ...]]
 
 
 @njit
 def _bias_piecewise(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> None:
     """Compute y = relu(y + b) where `act` is 1, y + b where it is 0; NaN stays NaN."""
+    apart()
     zero = y.dtype.type(0)
     if not has_bias:
         if act:
@@ -121,22 +126,27 @@ def _vjp_any(g: Any, y: Any, gz: Any, size: int, act: int) -> None:
 @njit
 def _column_sums(g: Any, out: Any, n: int, units: int, add: int) -> None:
     """The sum over rows, four rows at a time in the dtype of g and float64 across: error does not grow with n."""
-    sums = np.empty(units, np.float64)
-    for j in range(units):
+    apart()
+    width = _U(units)
+    sums = scratch(units, np.float64)
+    for j in range(width):
         sums[j] = 0
     if add:
-        for j in range(units):
+        for j in range(width):
             sums[j] = out[j]
     fours = n // 4
     for i in range(fours):
-        rows = g[4 * i * units : 4 * (i + 1) * units]
-        for j in range(units):
-            sums[j] += (rows[j] + rows[units + j]) + (rows[2 * units + j] + rows[3 * units + j])
-    for i in range(4 * fours, n):
-        row = g[i * units : (i + 1) * units]
-        for j in range(units):
-            sums[j] += row[j]
-    for j in range(units):
+        first = _U(4 * i * units)
+        second = first + width
+        third = second + width
+        fourth = third + width
+        for j in range(width):
+            sums[j] += (g[first + j] + g[second + j]) + (g[third + j] + g[fourth + j])
+    for i in range(n - 4 * fours):
+        first = _U((4 * fours + i) * units)
+        for j in range(width):
+            sums[j] += g[first + j]
+    for j in range(width):
         out[j] = sums[j]
 
 
@@ -185,7 +195,7 @@ def column_sum_into(g: Any, out: Any, n: int, units: int) -> int:
 def _dense(bias_act: Any) -> Kernel:
     @kernel("in in in out size size size static static", failures=TOO_LARGE)
     def dense(x: Any, w: Any, b: Any, y: Any, n: int, units: int, in_units: int, has_bias: int, act: int) -> int:
-        if max(n, units, in_units) > blas.LONGEST:
+        if n > blas.LONGEST or units > blas.LONGEST or in_units > blas.LONGEST:
             return 1
         blas.gemm(_NO, _YES, n, units, in_units, y.dtype.type(1), x, w, y.dtype.type(0), y)
         if has_bias or act:
@@ -238,7 +248,7 @@ def _dense_vjp(act_vjp: Any) -> Kernel:
         add_w: int,
         add_b: int,
     ) -> int:
-        if max(n, units, in_units) > blas.LONGEST:
+        if n > blas.LONGEST or units > blas.LONGEST or in_units > blas.LONGEST:
             return 1
         one = g.dtype.type(1)
         zero = g.dtype.type(0)
@@ -248,12 +258,10 @@ def _dense_vjp(act_vjp: Any) -> Kernel:
             act_vjp(g, y, scratch, n * units, act)
         if want_b:
             _column_sums(gz, db, n, units, np.int64(add_b))
-        for product in range(2):  # one call site, so that the code of gemm is there once
-            ta, m, k, right, beta, out = _YES, units, n, x, one if add_w else zero, dw
-            if product == 1:
-                ta, m, k, right, beta, out = _NO, n, units, w, zero, dx
-            if want_x if product == 1 else want_w:
-                blas.gemm(ta, _NO, m, in_units, k, one, gz, right, beta, out)
+        if want_w:
+            blas.gemm(_YES, _NO, units, in_units, n, one, gz, x, one if add_w else zero, dw)
+        if want_x:
+            blas.gemm(_NO, _NO, n, in_units, units, one, gz, w, zero, dx)
         return 0
 
     return dense_vjp

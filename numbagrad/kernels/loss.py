@@ -12,6 +12,7 @@ from numbagrad.kernels.kernel import kernel
 from numbagrad.kernels.softmax import block_sum, softmax_rows
 from numbagrad.native import vmath
 from numbagrad.native.compiler import njit
+from numbagrad.native.memory import scratch
 
 LABEL_FAILURES = {
     1: (MXNetError, "SoftmaxCrossEntropyLoss: label out of range: every label must be an integer in [0, classes)"),
@@ -19,33 +20,19 @@ LABEL_FAILURES = {
 }
 
 
-@njit
-def _check_labels(label: Any, classes: int) -> int:
-    for i in range(label.size):
+@kernel("in in out out size size scalar", failures=LABEL_FAILURES)
+def softmax_ce(x: Any, label: Any, loss: Any, p: Any, n: int, classes: int, weight: float) -> int:
+    """Compute loss[i] = -weight log(softmax(x[i])[label[i]]), and p (n, classes) = softmax(x) for the VJP."""
+    for i in range(n):
         if label[i] != np.floor(label[i]):
             return 2
         if label[i] < 0 or label[i] >= classes:
             return 1
-    return 0
-
-
-@njit
-def _probabilities(x: Any, p: Any, shifts: Any, logarithms: Any, classes: int) -> None:
-    """Compute p = softmax(x), with the shift of each row and the logarithm of its sum after the shift."""
-    softmax_rows(x, p, shifts, logarithms, classes, x.dtype.type(1))
-    for i in range(logarithms.size):
-        logarithms[i] = vmath.log(logarithms[i])
-
-
-@kernel("in in out out size size scalar", failures=LABEL_FAILURES)
-def softmax_ce(x: Any, label: Any, loss: Any, p: Any, n: int, classes: int, weight: float) -> int:
-    """Compute loss[i] = -weight log(softmax(x[i])[label[i]]), and p (n, classes) = softmax(x) for the VJP."""
-    status = _check_labels(label[:n], classes)
-    if status:
-        return status
     factor = x.dtype.type(weight)
-    shifts = np.empty(n, x.dtype)
-    _probabilities(x, p, shifts, loss[:n], classes)
+    shifts = scratch(n, x.dtype)
+    softmax_rows(x, p, shifts, loss, classes, x.dtype.type(1))
+    for i in range(n):
+        loss[i] = vmath.log(loss[i])
     for i in range(n):
         row = x[i * classes : (i + 1) * classes]
         loss[i] = factor * (loss[i] - (row[int(label[i])] - shifts[i]))
@@ -70,8 +57,10 @@ def softmax_ce_vjp(g: Any, p: Any, label: Any, dx: Any, n: int, classes: int, we
 def softmax_ce_dense(x: Any, z: Any, loss: Any, p: Any, n: int, classes: int, weight: float) -> int:
     """Compute loss[i] = -weight sum_j z[i, j] log(softmax(x[i])[j]); z = 0 counts 0 even at probability 0."""
     factor = x.dtype.type(weight)
-    shifts = np.empty(n, x.dtype)
-    _probabilities(x, p, shifts, loss[:n], classes)
+    shifts = scratch(n, x.dtype)
+    softmax_rows(x, p, shifts, loss, classes, x.dtype.type(1))
+    for i in range(n):
+        loss[i] = vmath.log(loss[i])
     for i in range(n):
         row = x[i * classes : (i + 1) * classes]
         target = z[i * classes : (i + 1) * classes]
@@ -106,9 +95,11 @@ def softmax_ce_dense_vjp(g: Any, p: Any, z: Any, dx: Any, n: int, classes: int, 
 @kernel("in in out size size scalar")
 def softmax_ce_dense_label_vjp(g: Any, x: Any, dz: Any, n: int, classes: int, weight: float) -> int:
     """Compute dz = -weight g log(softmax(x))."""
-    shifts = np.empty(n, x.dtype)
-    logarithms = np.empty(n, x.dtype)
-    _probabilities(x, dz, shifts, logarithms, classes)
+    shifts = scratch(n, x.dtype)
+    logarithms = scratch(n, x.dtype)
+    softmax_rows(x, dz, shifts, logarithms, classes, x.dtype.type(1))
+    for i in range(n):
+        logarithms[i] = vmath.log(logarithms[i])
     for i in range(n):
         row = x[i * classes : (i + 1) * classes]
         out = dz[i * classes : (i + 1) * classes]
@@ -158,7 +149,7 @@ def sigmoid_bce(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float
         _bce_terms(x[:batch], z[:batch], loss[:batch])
         _scale_by(weight, loss[:batch])
         return 0
-    terms = np.empty(inner, x.dtype)
+    terms = scratch(inner, x.dtype)
     for i in range(batch):
         _bce_terms(x[i * inner : (i + 1) * inner], z[i * inner : (i + 1) * inner], terms)
         loss[i] = _mean(terms, inner, weight)
@@ -203,7 +194,7 @@ def l2(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float) -> int:
         _l2_terms(x[:batch], z[:batch], loss[:batch])
         _scale_by(weight, loss[:batch])
         return 0
-    terms = np.empty(inner, x.dtype)
+    terms = scratch(inner, x.dtype)
     for i in range(batch):
         _l2_terms(x[i * inner : (i + 1) * inner], z[i * inner : (i + 1) * inner], terms)
         loss[i] = _mean(terms, inner, weight)
@@ -231,7 +222,7 @@ def l1(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float) -> int:
         _l1_terms(x[:batch], z[:batch], loss[:batch])
         _scale_by(weight, loss[:batch])
         return 0
-    terms = np.empty(inner, x.dtype)
+    terms = scratch(inner, x.dtype)
     for i in range(batch):
         _l1_terms(x[i * inner : (i + 1) * inner], z[i * inner : (i + 1) * inner], terms)
         loss[i] = _mean(terms, inner, weight)

@@ -14,6 +14,7 @@ from numbagrad.errors import MXNetError
 from numbagrad.kernels.kernel import kernel
 from numbagrad.native import rng
 from numbagrad.native.compiler import njit
+from numbagrad.native.memory import scratch
 
 _BLOCKS = np.uint64(rng.GROUP_BLOCKS)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -69,8 +70,8 @@ def uniform(state, out, n, low, high):
         return 1
     first = real(low)
     span, more, greatest = _interval(first, real(high), real(0.5), real(most))
-    words = np.empty(rng.GROUP_WORDS, np.uint32)
-    units = np.empty(rng.GROUP_WORDS, out.dtype)
+    words = scratch(rng.GROUP_WORDS, np.uint32)
+    units = scratch(rng.GROUP_WORDS, out.dtype)
     group = rng.per_group(out)
     block = rng.advance(state, n, group)
     for start in range(0, n, group):
@@ -116,8 +117,8 @@ def normal(state, out, n, loc, scale):
     if not (abs(loc) <= most and scale >= 0.0 and scale <= most):
         return 1
     mean, deviation = out.dtype.type(loc), out.dtype.type(scale)
-    words = np.empty(rng.GROUP_WORDS, np.uint32)
-    units = np.empty(rng.GROUP_WORDS, out.dtype)
+    words = scratch(rng.GROUP_WORDS, np.uint32)
+    units = scratch(rng.GROUP_WORDS, out.dtype)
     group = rng.per_group(out)
     block = rng.advance(state, n, group)
     for start in range(0, n, group):
@@ -158,8 +159,8 @@ def exponential(state, scale, out, rows, per_row):
     if not _all_between(scale, rows, 0.0, _most(out)):
         return 1
     n = rows * per_row
-    words = np.empty(rng.GROUP_WORDS, np.uint32)
-    units = np.empty(rng.GROUP_WORDS, out.dtype)
+    words = scratch(rng.GROUP_WORDS, np.uint32)
+    units = scratch(rng.GROUP_WORDS, out.dtype)
     group = rng.per_group(out)
     block = rng.advance(state, n, group)
     for start in range(0, n, group):
@@ -190,7 +191,7 @@ def _offset(low, value):
 @njit
 def _wide_integers(state, out, n, low, count):
     """Integers on [low, low + count) for count above 2^32: as `rng.bounded`, with 64-bit words."""
-    words = np.empty(rng.GROUP_WORDS, np.uint32)
+    words = scratch(rng.GROUP_WORDS, np.uint32)
     half = rng.GROUP_WORDS // 2
     block = rng.advance(state, n, half)
     unfit = (_ALL - count + _ONE) % count
@@ -218,7 +219,7 @@ def randint(state, out, n, low, high):
     if count > _LOW + _ONE:
         _wide_integers(state, out, n, low, count)
         return 0
-    words = np.empty(rng.GROUP_WORDS, np.uint32)
+    words = scratch(rng.GROUP_WORDS, np.uint32)
     block = rng.advance(state, n, rng.GROUP_WORDS)
     unfit = (_LOW + _ONE) % count
     for start in range(0, n, rng.GROUP_WORDS):
@@ -240,7 +241,7 @@ def randint(state, out, n, low, high):
 @kernel("inout out size")
 def permutation(state, out, n):
     """Write 0 .. n-1 in random order, each order as likely (R. Durstenfeld, 1964, from the inside out)."""
-    words = np.empty(rng.GROUP_WORDS, np.uint32)
+    words = scratch(rng.GROUP_WORDS, np.uint32)
     block = rng.advance(state, n, rng.GROUP_WORDS)
     for start in range(0, n, rng.GROUP_WORDS):
         rng.draw_group(state[rng.KEY], block, words)
@@ -262,7 +263,7 @@ def bernoulli(state, p, out, rows, per_row):
     if not _all_between(p, rows, 0.0, 1.0):
         return 1
     n = rows * per_row
-    words = np.empty(rng.GROUP_WORDS, np.uint32)
+    words = scratch(rng.GROUP_WORDS, np.uint32)
     block = rng.advance(state, n, rng.GROUP_WORDS)
     for start in range(0, n, rng.GROUP_WORDS):
         rng.draw_group(state[rng.KEY], block, words)
@@ -295,9 +296,9 @@ def multinomial(state, p, out, rows, classes, per_row):
             total += np.float64(p[r * classes + c])
         if not (total > 0.0 and total <= _MOST):
             return 1
-    words = np.empty(rng.GROUP_WORDS, np.uint32)
-    units = np.empty(rng.GROUP_WORDS // 2, np.float64)
-    sums = np.empty(classes, np.float64)
+    words = scratch(rng.GROUP_WORDS, np.uint32)
+    units = scratch(rng.GROUP_WORDS // 2, np.float64)
+    sums = scratch(classes, np.float64)
     block = rng.advance(state, rows * per_row, units.size)
     drawn = units.size
     for r in range(rows):

@@ -10,6 +10,7 @@ import numpy as np
 from numbagrad.kernels.kernel import kernel
 from numbagrad.native import vmath
 from numbagrad.native.compiler import REASSOCIATE, njit
+from numbagrad.native.memory import apart
 
 _BLOCK = 1024
 """Elements summed in their own dtype before float64 takes over."""
@@ -22,13 +23,16 @@ def largest(x: Any) -> Any:
     a, b, c, d = low, low, low, low
     fours = x.size // 4
     for i in range(fours):
-        a = max(a, x[4 * i])
-        b = max(b, x[4 * i + 1])
-        c = max(c, x[4 * i + 2])
-        d = max(d, x[4 * i + 3])
-    for i in range(x.size - 4 * fours):
-        a = max(a, x[4 * fours + i])
-    return max(max(a, b), max(c, d))
+        first, second, third, fourth = x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]
+        a = first if first > a else a
+        b = second if second > b else b
+        c = third if third > c else c
+        d = fourth if fourth > d else d
+    for i in range(4 * fours, x.size):
+        a = x[i] if x[i] > a else a
+    a = b if b > a else a
+    c = d if d > c else c
+    return c if c > a else a
 
 
 @njit(fastmath=REASSOCIATE)
@@ -61,6 +65,7 @@ def block_dot(x: Any, y: Any) -> float:
 @njit
 def softmax_rows(x: Any, p: Any, shifts: Any, sums: Any, n: int, scale: Any) -> None:
     """Compute p = softmax(scale x) of rows of n elements, the shift of each row and the sum of its exponentials."""
+    apart()
     rows = shifts.size
     for i in range(rows):
         row = x[i * n : (i + 1) * n]

@@ -67,6 +67,70 @@ ARRAY_AT = {
 }
 """By dtype name: ``array(address, size)``, a flat array on memory that somebody else owns."""
 
+
+def _scratch_twin(size: int, dtype: Any) -> Any:
+    return np.empty(size, dtype)
+
+
+@intrinsic(_scratch_twin)
+def scratch(typing_context, size, dtype):
+    """``np.empty(size, dtype)`` for a flat array, an eighth of the time to compile."""
+    kind = getattr(dtype, "dtype", None)
+    if not isinstance(size, types.Integer) or kind is None:
+        return None
+    signature = types.Array(kind, 1, "C")(types.int64, dtype)
+
+    def generate(context, builder, signature, arguments):
+        array = make_array(signature.return_type)(context, builder)
+        item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind)))
+        align = context.get_constant(types.uint32, 32)
+        meminfo = context.nrt.meminfo_alloc_aligned(builder, builder.mul(arguments[0], item), align)
+        with builder.if_then(cgutils.is_null(builder, meminfo), likely=False):
+            context.call_conv.return_user_exc(builder, MemoryError, ("Allocation failed",))
+        populate_array(
+            array,
+            data=builder.bitcast(context.nrt.meminfo_data(builder, meminfo), array.data.type),
+            shape=cgutils.pack_array(builder, [arguments[0]]),
+            strides=cgutils.pack_array(builder, [item]),
+            itemsize=item,
+            meminfo=meminfo,
+        )
+        return array._getvalue()
+
+    return signature, generate
+
+
+def _apart_twin() -> None:
+    return None
+
+
+@intrinsic(_apart_twin)
+def apart(typing_context):
+    """Have LLVM call the function in which this stands, never put its code, optimised already, into callers."""
+
+    def generate(context, builder, signature, arguments):
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+def _itemsize_twin(array: Any) -> int:
+    return array.itemsize
+
+
+@intrinsic(_itemsize_twin)
+def itemsize(typing_context, array):
+    """The bytes of an element as a constant: LLVM drops the branches for other dtypes."""
+    if not isinstance(array, types.Array):
+        return None
+
+    def generate(context, builder, signature, arguments):
+        return context.get_constant(types.int64, context.get_abi_sizeof(context.get_data_type(array.dtype)))
+
+    return types.int64(array), generate
+
+
 _THUNK_C = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 

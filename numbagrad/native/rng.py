@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from numbagrad.native import vmath
 from numbagrad.native.compiler import njit
+from numbagrad.native.memory import itemsize
 from numbagrad.native.vmath.intrinsics import polynomial
 
 GROUP_BLOCKS = 32
@@ -102,17 +103,13 @@ def draw_group(key, block, words):
     """Fill `words`, uint32 of length ``GROUP_WORDS``, from ``GROUP_BLOCKS`` blocks beginning with `block`."""
     k0 = key & _LOW
     k1 = key >> _HALF
-    words_0 = words[:GROUP_BLOCKS]
-    words_1 = words[GROUP_BLOCKS : 2 * GROUP_BLOCKS]
-    words_2 = words[2 * GROUP_BLOCKS : 3 * GROUP_BLOCKS]
-    words_3 = words[3 * GROUP_BLOCKS :]
     for b in range(GROUP_BLOCKS):
         counter = block + np.uint64(b)
         c0, c1, c2, c3 = philox(counter & _LOW, counter >> _HALF, _ZERO, _ZERO, k0, k1)
-        words_0[b] = np.uint32(c0)
-        words_1[b] = np.uint32(c1)
-        words_2[b] = np.uint32(c2)
-        words_3[b] = np.uint32(c3)
+        words[b] = np.uint32(c0)
+        words[b + GROUP_BLOCKS] = np.uint32(c1)
+        words[b + 2 * GROUP_BLOCKS] = np.uint32(c2)
+        words[b + 3 * GROUP_BLOCKS] = np.uint32(c3)
 
 
 @njit(inline=True)
@@ -166,14 +163,14 @@ def open_unit(high, low):
 @njit(inline=True)
 def per_group(out):
     """Elements of ``out``'s dtype that one group of words makes: 128 of up to 4 bytes, 64 of 8 bytes."""
-    return GROUP_WORDS if out.itemsize <= 4 else GROUP_WORDS // 2
+    return GROUP_WORDS if itemsize(out) <= 4 else GROUP_WORDS // 2
 
 
 @njit
 def to_uniform(words, out):
     """Uniform numbers on [0, 1): multiples of 2^-24 (float32) or 2^-53 (float64)."""
     real = out.dtype.type
-    if out.itemsize == 4:
+    if itemsize(out) == 4:
         scale = real(2.0**-24)
         for j in range(GROUP_WORDS):
             out[j] = real(np.int32(words[j] >> 8)) * scale
@@ -194,7 +191,7 @@ def to_positive(words, count, out):
     """
     real = out.dtype.type
     half = real(0.5)
-    if out.itemsize == 4:
+    if itemsize(out) == 4:
         scale = real(2.0**-31)
         for j in range(count):
             out[j] = (real(np.int32(words[j] >> 1)) + half) * scale
@@ -248,7 +245,7 @@ def to_normal(words, out):
     first = out[:pairs]
     second = out[pairs:]
     signed = words.view(np.int32)[GROUP_WORDS // 2 :]
-    if out.itemsize == 4:
+    if itemsize(out) == 4:
         scale = real(2.0**-30)
         for j in range(GROUP_WORDS // 2):
             radius = vmath.sqrt(minus_two * vmath.log(first[j]))
