@@ -21,9 +21,9 @@ class Backward:
 
     ``wanted`` says for whom it computes gradients: the number of an argument, or a leaf; ``gradients`` for each the
     number of the array that is made for it and its shape, or None where it is zero. ``takes`` are the arguments whose
-    memory it takes, ``keeps`` the numbers of the arrays made for results that it takes, ``reads`` the arrays from before
-    the call that must not change until then; ``pure`` says that the forward writes to nothing that was there before;
-    ``carry_bytes`` is the size of what the forward leaves for it; ``attached`` which results are on the tape.
+    memory it takes, ``keeps`` the numbers of the arrays made for results that it takes, ``reads`` the arrays from
+    before the call that must not change until then; ``pure`` says that the forward writes to nothing that was there
+    before; ``carry_bytes`` is the size of what the forward leaves for it; ``attached`` which results are on the tape.
     """
 
     def __init__(self, op: "CapturedOp", wanted: list[Any], attached: list[int]) -> None:

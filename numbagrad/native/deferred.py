@@ -24,7 +24,7 @@ class Deferred:
         spares the compilation of a wrapper; called at most once for each.
     """
 
-    def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any], make: Callable[[], Any]) -> None:
+    def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any], make: Callable[[bool], Any]) -> None:
         self.py_func = py_func
         self.targetoptions = targetoptions
         self._make = make
