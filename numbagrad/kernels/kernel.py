@@ -45,6 +45,11 @@ class Kernel:
         self.function = getattr(self._function, "dispatcher", self._function)
         return self.function
 
+    @property
+    def callee(self) -> Any:
+        """The function as other kernels' code calls it; nothing is made for that before they are compiled."""
+        return self._function
+
     def __repr__(self) -> str:
         return f"<Kernel {self.name}({', '.join(self.roles)})>"
 

@@ -85,7 +85,7 @@ def uniform(state, out, n, low, high):
     return 0
 
 
-_uniform = uniform.function  # as the kernels of rows call it
+_uniform = uniform.callee  # as the kernels of rows call it
 
 
 @kernel("inout in in out size size", failures=_UNIFORM)
@@ -131,7 +131,7 @@ def normal(state, out, n, loc, scale):
     return 0
 
 
-_normal = normal.function
+_normal = normal.callee
 
 
 @kernel("inout in in out size size", failures=_NORMAL)

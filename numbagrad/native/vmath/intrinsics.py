@@ -6,8 +6,7 @@ arithmetic on them is exact there and wraps only on the way back.
 
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
@@ -15,9 +14,14 @@ from numba.core import cgutils, types
 
 from numbagrad.native.compiler import intrinsic
 
+if TYPE_CHECKING:
+    from fractions import Fraction
 
-def _rounded(value: Fraction, dtype: type) -> Any:
+
+def _rounded(value: "Fraction", dtype: type) -> Any:
     """`value`, not zero, rounded once to `dtype`."""
+    from fractions import Fraction
+
     try:
         double = np.float64(float(value))
     except OverflowError:
@@ -32,6 +36,8 @@ def _rounded(value: Fraction, dtype: type) -> Any:
 
 
 def _fma_twin(a: Any, b: Any, c: Any) -> Any:
+    from fractions import Fraction  # not at the top: it takes a tenth of our import, for twins alone
+
     dtype = np.float32 if isinstance(a, np.float32) else np.float64
     with np.errstate(all="ignore"):
         if not (np.isfinite(a) and np.isfinite(b)):
