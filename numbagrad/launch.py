@@ -105,7 +105,10 @@ class Handed(np.ndarray):
     def __getitem__(self, key: Any) -> Any:
         """A view; a number is refused."""
         found = super().__getitem__(key)
-        return found if isinstance(found, Handed) and np.may_share_memory(found, self) else _refuse()
+        if not isinstance(found, Handed):
+            return _refuse()
+        start, at = self.__array_interface__["data"][0], found.__array_interface__["data"][0]
+        return found if start <= at <= start + self.nbytes else _refuse()
 
 
 def plain(array: np.ndarray) -> np.ndarray:

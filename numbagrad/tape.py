@@ -35,8 +35,8 @@ class RebindEpoch:
     """Counts how often an array that captured programs know got another storage, node or mark; they watch it."""
 
     value = 0
-    known: ClassVar[set[int]] = set()
-    """The ids of the NumPy arrays whose memory captured programs use, and keep alive."""
+    known: ClassVar[dict[int, int]] = {}
+    """How many captured programs use, and keep alive, the memory of a NumPy array, by its id."""
 
 
 def _root(array: Any) -> int:
@@ -48,7 +48,8 @@ def _root(array: Any) -> int:
 
 def watch(array: Any) -> None:
     """Let :func:`rebound` count `array`, as if a captured program knew it."""
-    RebindEpoch.known.add(_root(array))
+    root = _root(array)
+    RebindEpoch.known[root] = RebindEpoch.known.get(root, 0) + 1
 
 
 def rebound(array: Any) -> None:

@@ -40,6 +40,7 @@ class Jitted:
 
     def __init__(self, function: Callable[..., Any], check: bool, max_variants: int, passes: Sequence[str]) -> None:
         functools.update_wrapper(self, function)
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
         self._function = function
         self._check = check
         self._max_variants = max_variants

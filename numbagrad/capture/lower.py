@@ -19,7 +19,7 @@ from numbagrad.capture.variant import Variant
 from numbagrad.errors import CaptureError
 from numbagrad.ops.dtypes import floating
 from numbagrad.ops.shaping import identity
-from numbagrad.tape import Leaf, RebindEpoch, state
+from numbagrad.tape import Leaf, state
 from numbagrad.walk import walk
 
 _ALIGN = 64
@@ -88,8 +88,7 @@ def lower(
     folded = [buffer.root for buffer in fold if buffer not in _touched(calls)]
     own = [buffer for buffer in inner if buffer not in places]
     variant.program = Program(calls, recorder.log.effects, brought + ([carry] if attached else []), own)
-    variant.program.outer += folded  # whoever asks for such a gradient makes the run void
-    RebindEpoch.known.update(map(id, folded))
+    variant.program.hold(folded)  # whoever asks for such a gradient makes the run void
     if attached:
         plan = variant.backward
         assert plan is not None

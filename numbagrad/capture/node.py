@@ -68,9 +68,11 @@ class CapturedOp:
                 results.append(None)
                 continue
             number, shape = how
-            offered = None if parent is None else into(parent, False)
+            size, dtype = backward.makes[number]
+            fits = type(parent) is Leaf and parent.gradient._flat.size == size and parent.gradient._flat.dtype == dtype
+            offered = into(parent, False) if fits else None
             if offered is None:
-                flat = np.empty(*backward.makes[number])
+                flat = np.empty(size, dtype)
                 results.append((flat, shape))
             else:
                 flat = offered[0]

@@ -70,11 +70,26 @@ class Program:
             for value in call.arguments:
                 if isinstance(value, Slot) and value.buffer not in self.spans:
                     buffer = value.buffer
-                    self.outer.append(buffer.root)  # kept alive: the table has its address
-                    RebindEpoch.known.add(id(buffer.root))
+                    self.hold([buffer.root])
                     self.spans[buffer] = Span("outer", buffer.address)
         self._assemble(len(brought))
         self.run = entry(tuple(array.dtype for array in brought))
+
+    def hold(self, roots: Sequence[Any]) -> None:
+        """Keep arrays alive, whose addresses the table has, and hear when they are marked or replaced."""
+        self.outer += roots
+        known = RebindEpoch.known
+        for root in roots:
+            known[id(root)] = known.get(id(root), 0) + 1
+
+    def __del__(self) -> None:
+        known = RebindEpoch.known
+        for root in getattr(self, "outer", ()):
+            left = known.get(id(root), 1) - 1
+            if left:
+                known[id(root)] = left
+            else:
+                known.pop(id(root), None)
 
     def _place(self, inner: Sequence[Buffer]) -> int:
         """Give every inner buffer a place; buffers that are never in use together may share it."""
