@@ -56,7 +56,40 @@ def run_elementwise(op: Elementwise, args: tuple[Any, ...]) -> Any:
                     if parents[0] is not None or parents[1] is not None:
                         _record(loop, args, parents, (n,), (x._shape, y._shape), result)
                 return result
+        if type(x) is new:
+            if type(y) is float or type(y) is int:
+                return _with_number(op, x, y, "sk", x)
+        elif type(y) is new and (type(x) is float or type(x) is int):
+            return _with_number(op, x, y, "ks", y)
     return _run_elementwise_any(op, args)
+
+
+def _with_number(op: Elementwise, x: Any, y: Any, pattern: str, array: Any) -> Any:
+    """Apply a binary op to an array and a Python number, which does not widen."""
+    flat = array._flat
+    dtype = flat.dtype
+    if dtype.kind != "f" or dtype is _FLOAT16 or op.arity != 2:
+        return _run_elementwise_any(op, (x, y))
+    loop = op.loop(dtype, pattern)
+    n = flat.size
+    out = _empty(n, loop.out_dtype)
+    if pattern == "sk":
+        y = float(y)
+        launch(loop.kernel, n, flat, y, out)
+    else:
+        x = float(x)
+        launch(loop.kernel, n, x, flat, out)
+    result = tape.new(out, array._shape)
+    if array._context is not None:
+        result._context = array._context
+    if state.recording:
+        node = place(array)
+        if node is not None:
+            if pattern == "sk":
+                _record(loop, (x, y), (node, None), (n,), (array._shape, None), result)
+            else:
+                _record(loop, (x, y), (None, node), (n,), (None, array._shape), result)
+    return result
 
 
 def _run_elementwise_any(op: Elementwise, args: tuple[Any, ...]) -> Any:
