@@ -202,9 +202,19 @@ def _held(function: Any) -> set[int]:
             stack += value
         elif isinstance(value, dict):
             stack += value.values()
-        elif hasattr(value, "__dict__"):
-            stack += vars(value).values()
+        elif not type(value).__module__.startswith(_MACHINERY):
+            # Not getattr: a proxy may make up an attribute for any name.
+            try:
+                attributes = object.__getattribute__(value, "__dict__")
+            except AttributeError:
+                continue
+            if type(attributes) is dict:
+                stack += attributes.values()
     return found
+
+
+_MACHINERY = ("numba.", "llvmlite", "numbagrad.capture", "numbagrad.kernels", "numbagrad.native", "numbagrad.launch")
+"""Modules whose objects hold code, not a program's arrays."""
 
 
 _LEAST = (*IMMUTABLE, np.ndarray, type, ModuleType, FunctionType, BuiltinFunctionType)

@@ -508,3 +508,25 @@ def test_check_finds_what_is_read_once():
     state["k"] = 2.0
     with pytest.raises(CaptureError, match="depends on something"):
         f(x)
+
+
+class _Proxy:
+    """Makes up an attribute for any name, as proxies of foreign libraries do."""
+
+    def __getattribute__(self, name):
+        return lambda *arguments: name
+
+
+class _Holder:
+    def __init__(self):
+        self.foreign = _Proxy()
+        self.weight = nd.array([2.0, 3.0])
+
+    def scaled(self, x):
+        return x * self.weight
+
+
+def test_what_a_function_reaches_may_hold_a_proxy():
+    holder = _Holder()
+    scaled = jit(holder.scaled)
+    assert [scaled(nd.array([k, 1.0])).tolist() for k in (1.0, 4.0)] == [[2.0, 3.0], [8.0, 3.0]]
