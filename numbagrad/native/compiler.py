@@ -5,6 +5,7 @@ accuracy of a helper would depend on the order of calls. Hence no bare ``numba.n
 sees to it.
 """
 
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,7 +13,7 @@ import numba
 from numba import config
 from numba.extending import intrinsic as _numba_intrinsic
 
-from numbagrad.native.cache import KernelCache
+from numbagrad.native.cache import KernelCache, fingerprint
 from numbagrad.native.deferred import Deferred
 
 PLAIN = ("nsz",)
@@ -23,6 +24,9 @@ REASSOCIATE = ("nsz", "reassoc", "contract")
 
 PYTHON_MODE = bool(config.DISABLE_JIT)
 """True under ``NUMBA_DISABLE_JIT=1``: kernels then run as plain Python, intrinsics as their twins."""
+
+
+_told_apart: "weakref.WeakSet[Callable[..., Any]]" = weakref.WeakSet()
 
 
 def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool = False, c_form: bool = False) -> Any:
@@ -58,6 +62,11 @@ def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool 
         return function
 
     def make(from_python: bool) -> Any:
+        # Functions made by one factory share their qualified name. Numba tells them apart by a number that counts within a
+        # process, and kernels from disk bring the numbers of others: two of them could be linked as one. The content tells.
+        if "<locals>" in function.__qualname__ and function not in _told_apart:
+            function.__qualname__ += f".{fingerprint(function, sorted(flags), inline)[:20]}"
+            _told_apart.add(function)
         chosen = {**options, "no_cpython_wrapper": not from_python}
         compiled = numba.njit(**chosen)(function)
         compiled._cache = KernelCache(function, chosen)
