@@ -142,18 +142,18 @@ def _stable(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _feed(feed: Any, value: Any, seen: dict[int, Any]) -> None:
+def _feed(feed: Any, value: Any, seen: set[int]) -> None:
     """Hash `value` as a constant or function that compiled code depends on."""
     if id(value) in seen:
         feed(b"seen")
         return
     function = getattr(value, "py_func", None) or getattr(value, "_defn", None)  # dispatcher, intrinsic
     if function is not None:
-        seen[id(value)] = value
+        seen.add(id(value))
         feed(repr(_stable(getattr(value, "targetoptions", {}))).encode())
         _feed(feed, function, seen)
     elif isinstance(value, types.FunctionType):
-        seen[id(value)] = value
+        seen.add(id(value))
         feed(b"function")
         _feed_code(feed, value.__code__, value.__globals__, seen)
         for cell in value.__closure__ or ():
@@ -186,7 +186,7 @@ def _feed(feed: Any, value: Any, seen: dict[int, Any]) -> None:
         feed(f"{type(value).__name__} {value!r}".encode())
 
 
-def _feed_code(feed: Any, code: types.CodeType, space: dict[str, Any], seen: dict[int, Any]) -> None:
+def _feed_code(feed: Any, code: types.CodeType, space: dict[str, Any], seen: set[int]) -> None:
     feed(code.co_code)
     feed(repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount)).encode())
     for constant in code.co_consts:
@@ -201,7 +201,7 @@ def _feed_code(feed: Any, code: types.CodeType, space: dict[str, Any], seen: dic
             _feed_attributes(feed, space[name], code.co_names, seen)
 
 
-def _feed_attributes(feed: Any, module: Any, names: Iterable[str], seen: dict[int, Any]) -> None:
+def _feed_attributes(feed: Any, module: Any, names: Iterable[str], seen: set[int]) -> None:
     """Hash what code with these `names` may reach through one of our modules, as in ``vmath.log(x)``."""
     if not isinstance(module, types.ModuleType) or not module.__name__.startswith("numbagrad"):
         return
@@ -219,7 +219,7 @@ def fingerprint(function: Any, *more: Any) -> str:
     Comments and line numbers do not count; the code and constants of every function reached do.
     """
     digest = hashlib.sha256()
-    seen: dict[int, Any] = {}  # the objects too: an id may be used again once its object is gone
+    seen: set[int] = set()
     for item in (_version(), numba.__version__, llvmlite.__version__, sys.version, platform.machine(), *more):
         digest.update(repr(item).encode())
     _feed(digest.update, function, seen)
