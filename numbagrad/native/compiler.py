@@ -62,9 +62,9 @@ def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool 
         return function
 
     def make(from_python: bool) -> Any:
-        # Functions made by one factory share their qualified name. Numba tells them apart by a number that counts within a
-        # process, and kernels from disk bring the numbers of others: two of them could be linked as one. The content tells.
-        if "<locals>" in function.__qualname__ and function not in _told_apart:
+        # Functions of one factory, and lambdas, share a qualified name. Numba tells them apart by a number that counts
+        # within a process, and kernels from disk bring the numbers of others: two could be linked as one.
+        if "<" in function.__qualname__ and function not in _told_apart:
             function.__qualname__ += f".{fingerprint(function, sorted(flags), inline)[:20]}"
             _told_apart.add(function)
         chosen = {**options, "no_cpython_wrapper": not from_python}

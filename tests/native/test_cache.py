@@ -293,6 +293,42 @@ def test_several_processes_start_cold_at_once(tmp_path):
     assert not list(tmp_path.rglob(".writing-*"))
 
 
+FACTORY = textwrap.dedent(
+    """
+    import sys
+
+    from numbagrad.native.compiler import njit
+
+
+    def factory(inner):
+        def outer(x):
+            return inner(x)
+
+        return njit(outer)
+
+
+    double = factory(njit(lambda x: x * 2.0))
+    triple = factory(njit(lambda x: x * 3.0))
+    calls = {
+        "double": njit(lambda x: double(x)),
+        "triple": njit(lambda x: triple(x)),
+        "both": njit(lambda x: (double(x), triple(x))),
+    }
+    print(calls[sys.argv[1]](10.0))
+    """
+)
+
+
+def test_functions_of_one_factory_compiled_by_two_processes_stay_apart(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(FACTORY)
+    printed = [
+        start(tmp_path / "cache", str(program), name).communicate(timeout=120)[0].strip()
+        for name in ("double", "triple", "both")
+    ]
+    assert printed == ["20.0", "30.0", "(20.0, 30.0)"]
+
+
 SPAWNING = textwrap.dedent(
     """
     import multiprocessing
