@@ -19,6 +19,11 @@ MISS = object()
 """Returned where the variant does not fit."""
 
 
+def miss(*args: Any) -> Any:
+    """The fast call of a variant that has none."""
+    return MISS
+
+
 def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
     """The function for `variant`: takes the arguments, returns the result or MISS."""
     space: dict[str, Any] = {
@@ -39,9 +44,9 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
     guard = variant.guard
     positional, named = guard.structure[1]
     if variant.backward is not None and variant.backward.op.multi:
-        return lambda *args: MISS
+        return miss
     if named[1] or any(item is not None for item in positional[1]):
-        return lambda *args: MISS
+        return miss
     count = len(positional[1])
     checks = [
         "door.mode is not None",
@@ -54,7 +59,7 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
         if type(kept) is tuple:
             arrays.append(i)
             if kept[3] is not None:
-                return lambda *args: MISS
+                return miss
             space[f"s{i}"], space[f"d{i}"], space[f"n{i}"] = kept[:3]
             checks += [f"type(x{i}) is not NDArray", f"x{i}._shape != s{i}", f"x{i}._flat.dtype is not d{i}"]
             checks.append(f"x{i}._context is not None")
@@ -66,12 +71,12 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
             else:
                 checks.append(f"x{i}._node is not n{i}")
         elif type(kept) is list:
-            return lambda *args: MISS
+            return miss
         else:
             space[f"v{i}"] = kept
             checks.append(f"x{i} is not v{i}")
     if guard.sharing:
-        return lambda *args: MISS
+        return miss
     checks += [f"x{i}._storage is x{j}._storage" for k, i in enumerate(arrays) for j in arrays[:k]]
     for k, (place, value) in enumerate(guard.values):
         space[f"w{k}"] = value
@@ -115,16 +120,16 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
     results = []
     whole: set[int] = set()
     if any(context is not None for context in variant.contexts):
-        return lambda *args: MISS
+        return miss
     if variant.backward is not None and set(variant.backward.keeps) - {
         variant.results[k][1] for k in variant.backward.attached if variant.results[k][0] == "new"
     }:
-        return lambda *args: MISS
+        return miss
     for k, (kind, *how) in enumerate(variant.results):
         if kind == "new":
             which, start, size, shape = how
             if start or size != variant.makes[which][0] or which in whole:
-                return lambda *args: MISS
+                return miss
             whole.add(which)
             space[f"r{k}"] = shape
             results.append(f"NDArray(m{which}, r{k})")
@@ -134,7 +139,7 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
             space[f"r{k}"] = how[0]
             results.append(f"r{k}")
         else:
-            return lambda *args: MISS
+            return miss
     if variant.backward is not None:
         lines += _attach(variant, space, names, results)
     shape_of_result = variant.result_structure
@@ -143,7 +148,7 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
     elif shape_of_result[0] is tuple and all(item is None for item in shape_of_result[1]):
         lines.append(f"    return ({''.join(result + ', ' for result in results)})")
     else:
-        return lambda *args: MISS
+        return miss
     exec(compile("\n".join(lines), "<numbagrad fast call>", "exec"), space)
     return space["fast"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numbagrad import launch as door
 from numbagrad import tape
 from numbagrad.capture.containers import flatten, rebuild
-from numbagrad.capture.fast import MISS, fast_call
+from numbagrad.capture.fast import MISS, fast_call, miss
 from numbagrad.capture.guards import Guard
 from numbagrad.capture.lower import lower
 from numbagrad.capture.passes import PASSES
@@ -27,10 +27,6 @@ _log = logging.getLogger("numbagrad.jit")
 MAX_VARIANTS = 64
 _capturing = threading.RLock()
 """One capture at a time: its recorder stands at the one door."""
-
-
-def _miss(*args: Any) -> Any:
-    return MISS
 
 
 class Jitted:
@@ -47,7 +43,7 @@ class Jitted:
         self._passes = tuple(passes)
         self._variants: list[Variant] = []
         self._lock = threading.RLock()
-        self._fast: Callable[..., Any] = _miss
+        self._fast: Callable[..., Any] = miss
         self._bound: weakref.WeakKeyDictionary[Any, Jitted] = weakref.WeakKeyDictionary()
 
     def __get__(self, instance: Any, owner: type) -> Any:
@@ -82,7 +78,7 @@ class Jitted:
                         return self._checked(variant, leaves, args, kwargs)
                     result = variant.replay(leaves)
                     if result is not MISS:
-                        self._fast = fast_call(variant, self._lock)
+                        self._fast = variant.fast
                         return result
             with _capturing:
                 return self._capture(structure, leaves, args, kwargs)
@@ -125,7 +121,7 @@ class Jitted:
         variant.seconds = time.perf_counter() - start
         variant.compiled = compilations[compiled:]
         self._variants.append(variant)
-        self._fast = fast_call(variant, self._lock)
+        self._fast = variant.fast = fast_call(variant, self._lock)
         return result
 
     def _checked(self, variant: Variant, leaves: list[Any], args: Any, kwargs: Any) -> Any:

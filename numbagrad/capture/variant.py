@@ -1,5 +1,6 @@
 """One captured run made into programs, and its replay."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,9 @@ import numpy as np
 from numbagrad import tape
 from numbagrad.array import Storage, wrote
 from numbagrad.capture.containers import rebuild
-from numbagrad.capture.fast import MISS
+from numbagrad.capture.fast import MISS, miss
 from numbagrad.capture.guards import Guard, flat_of
-from numbagrad.capture.node import Backward, CapturedOp
+from numbagrad.capture.node import Backward
 from numbagrad.capture.program import Program
 from numbagrad.tape import Node, Projection, RebindEpoch
 
@@ -27,6 +28,7 @@ class Variant:
         self.reason = reason
         self.guard = guard
         self.program: Program
+        self.fast: Callable[..., Any] = miss
         self.backward: Backward | None = None
         self.passes: dict[str, tuple[int, int]] = {}
         self.compiled: list[Any] = []
@@ -106,6 +108,3 @@ class Variant:
             if context is not None:
                 result._context = context
         return results
-
-
-__all__ = ["CapturedOp", "Variant"]

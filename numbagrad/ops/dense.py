@@ -11,7 +11,7 @@ from numbagrad.ops import arithmetic as a
 from numbagrad.ops import registry
 from numbagrad.ops.casting import cast
 from numbagrad.ops.dtypes import floating, promote
-from numbagrad.ops.gemm import product
+from numbagrad.ops.linalg import dot
 from numbagrad.ops.registry import WRITTEN, ArrayLike, Elementwise, Output, Sample, fused
 
 ACTIVATIONS: dict[str, tuple[int, Elementwise]] = {
@@ -28,7 +28,7 @@ _UNUSED = {np.dtype(name): np.zeros(1, name) for name in ("float32", "float64")}
 
 
 def _reference(x: Any, weight: Any, bias: Any, *, activation: int) -> Any:
-    y = product(x, weight, transpose_a=False, transpose_b=True)
+    y = dot(x, weight, ta=0, tb=1)
     if bias is not None:
         y = a.add(y, bias)
     return _BY_CODE[activation](y) if activation else y

@@ -1,10 +1,13 @@
 """What ``jit`` promises: arguments, results, guards, programs that alias, bind anew and differentiate."""
 
+import importlib
+
 import numpy as np
 import pytest
 
 import numbagrad as mx
 from numbagrad import autograd, gluon, jit, nd
+from numbagrad.capture.fast import fast_call
 from numbagrad.errors import CaptureError
 from numbagrad.native.cache import compilations
 
@@ -530,3 +533,14 @@ def test_what_a_function_reaches_may_hold_a_proxy():
     holder = _Holder()
     scaled = jit(holder.scaled)
     assert [scaled(nd.array([k, 1.0])).tolist() for k in (1.0, 4.0)] == [[2.0, 3.0], [8.0, 3.0]]
+
+
+def test_calls_that_alternate_between_variants_unroll_each_once(monkeypatch):
+    module = importlib.import_module("numbagrad.capture.jit")
+    made = []
+    monkeypatch.setattr(module, "fast_call", lambda *given: made.append(given) or fast_call(*given))
+    f = jit(lambda x: x * 2.0 + 1.0)
+    for _ in range(3):
+        for n in (2, 3):
+            assert f(nd.ones((n,))).tolist() == [3.0] * n
+    assert len(made) == 2
