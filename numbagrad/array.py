@@ -21,6 +21,13 @@ class Storage:
         self.pinned = False
 
 
+def root_of(array: np.ndarray) -> np.ndarray:
+    """The NumPy array that owns the memory of `array`."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
 serial = 0
 """The number of writes in place so far."""
 

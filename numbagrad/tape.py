@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from numbagrad import array as memory
-from numbagrad.array import Array
+from numbagrad.array import Array, root_of
 from numbagrad.errors import CaptureError
 
 
@@ -39,22 +39,15 @@ class RebindEpoch:
     """How many captured programs use, and keep alive, the memory of a NumPy array, by its id."""
 
 
-def _root(array: Any) -> int:
-    root = array._flat
-    while isinstance(root.base, np.ndarray):
-        root = root.base
-    return id(root)
-
-
 def watch(array: Any) -> None:
     """Let :func:`rebound` count `array`, as if a captured program knew it."""
-    root = _root(array)
+    root = id(root_of(array._flat))
     RebindEpoch.known[root] = RebindEpoch.known.get(root, 0) + 1
 
 
 def rebound(array: Any) -> None:
     """Note that `array` got another storage, node or mark."""
-    if _root(array) in RebindEpoch.known:
+    if id(root_of(array._flat)) in RebindEpoch.known:
         RebindEpoch.value += 1
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numbagrad import tape
-from numbagrad.capture.recorder import root_of
+from numbagrad.array import root_of
 from numbagrad.errors import CaptureError
 from numbagrad.tape import Leaf, RebindEpoch, state
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from numbagrad import array as arrays
+from numbagrad.array import root_of
+from numbagrad.capture.thunks import kinds_of
 from numbagrad.errors import CaptureError
 from numbagrad.kernels.kernel import Kernel
 from numbagrad.ops.random import STATE
@@ -95,13 +97,6 @@ class _TrackedStorage(arrays.Storage):
             _TrackedStorage.born.append(self)
 
 
-def root_of(array: np.ndarray) -> np.ndarray:
-    """The NumPy array that owns the memory of `array`."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
 @dataclass
 class Log:
     """What a run did, in order."""
@@ -159,8 +154,6 @@ class Recorder:
         self.log.calls += calls
 
     def _call(self, kernel: Kernel, arguments: tuple[Any, ...], line: str) -> Call:
-        from numbagrad.capture.thunks import kinds_of
-
         values: list[Any] = []
         for role, value in zip(kernel.roles, arguments, strict=True):
             if isinstance(value, np.ndarray):

@@ -1,8 +1,6 @@
 """The trainer: applies an optimiser to the parameters of a network."""
 
-import os
 import pickle
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from numbagrad import optimizer as optimizers
 from numbagrad.array import wrote
 from numbagrad.dispatch import check_writable
 from numbagrad.errors import CaptureError, MXNetError
+from numbagrad.files import write_whole
 from numbagrad.gluon.parameter import DeferredInitializationError, Parameter, PlacementEpoch, is_known
 from numbagrad.kernels.strided import add_into, copy, fill
 from numbagrad.launch import launch
@@ -275,15 +274,7 @@ class Trainer:
     def save_states(self, fname: str) -> None:
         """Write the optimiser and its states to a file, whole or not at all."""
         content = pickle.dumps((_TAG, [updater.states for updater in self._updaters], self._optimizer))
-        target = Path(fname)
-        handle, aside = tempfile.mkstemp(dir=target.absolute().parent, prefix=".writing-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.replace(aside, target)
-        except BaseException:
-            Path(aside).unlink(missing_ok=True)
-            raise
+        write_whole(fname, [content])
 
     def load_states(self, fname: str) -> None:
         """Take over the optimiser and the states of a file written by :meth:`save_states`.

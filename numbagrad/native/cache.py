@@ -30,6 +30,8 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
+from numbagrad.files import write_whole
+
 _MAGIC = b"numbagrad kernel 1\n"
 _DIGEST = 32
 
@@ -109,14 +111,7 @@ def _write(name: str, content: bytes) -> Path | None:
         try:
             target = choose() / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            handle, aside = tempfile.mkstemp(dir=target.parent, prefix=".writing-")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(content)
-                os.replace(aside, target)
-            except BaseException:
-                Path(aside).unlink(missing_ok=True)
-                raise
+            write_whole(target, [content])
             return target
         except OSError:
             continue

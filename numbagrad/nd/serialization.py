@@ -6,7 +6,6 @@ count (0 or that of the arrays) and the names. A record of version 2 or 3 is a m
 no storage type; version 0 begins with the count of its uint32 lengths.
 """
 
-import contextlib
 import os
 import struct
 from collections.abc import Callable, Iterable
@@ -15,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from numbagrad.errors import MXNetError
+from numbagrad.files import write_whole
 from numbagrad.launch import reading
 from numbagrad.nd.creation import hosted
 from numbagrad.nd.ndarray import NDArray
@@ -163,20 +163,7 @@ def save(fname: str | os.PathLike[str], data: Any) -> None:
         if not isinstance(array, NDArray):
             raise TypeError(f"save: takes NDArrays, not {type(array).__name__}")
     reading()
-    target = os.path.realpath(fname)
-    if os.path.exists(target) and not os.path.isfile(target):  # a pipe, a device: there is nothing to rename onto
-        with open(target, "wb") as file:
-            file.writelines(_chunks(arrays, names))
-        return
-    aside = f"{target}.{os.getpid()}.part"
-    try:
-        with open(aside, "wb") as file:
-            file.writelines(_chunks(arrays, names))
-        os.replace(aside, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)
-        raise
+    write_whole(fname, _chunks(arrays, names))
 
 
 def load(fname: str | os.PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
