@@ -19,7 +19,7 @@ class Watcher(Protocol):
     def kernel(self, kernel: Kernel, arguments: tuple[Any, ...]) -> None:
         """Run, log or time one kernel call."""
 
-    def host(self, effect: Callable[[], None], before: bool = False) -> None:
+    def host(self, effect: Callable[[], None], before: bool = False, epoch: Any = None) -> None:
         """Run or log one effect that is no kernel."""
 
     def read(self) -> None:
@@ -55,15 +55,16 @@ def launch(kernel: Kernel, *arguments: Any) -> None:
         mode.kernel(kernel, arguments)
 
 
-def host(effect: Callable[[], None], before: bool = False) -> None:
+def host(effect: Callable[[], None], before: bool = False, epoch: Any = None) -> None:
     """Run a Python effect that must happen again at each replay: a schedule, a count, a flag.
 
-    `before`: the kernels of the step read what it writes; else it happens once they have succeeded.
+    `before`: the kernels of the step read what it writes; else it happens once they have succeeded. `epoch`: the effect
+    has nothing to do as long as the number ``epoch.value`` stands.
     """
     if mode is None:
         effect()
     else:
-        mode.host(effect, before)
+        mode.host(effect, before, epoch)
 
 
 class aside:  # lower case: it reads as a statement, with aside():

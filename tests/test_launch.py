@@ -23,7 +23,7 @@ class Watcher:
         if status:
             raise kernel.failure(status)
 
-    def host(self, effect, before=False):
+    def host(self, effect, before=False, epoch=None):
         self.seen.append(("host", before))
         effect()
 

@@ -34,7 +34,8 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
         "flags": tape.state,
         "NDArray": tape.new,
         "empty": np.empty,
-        "lock": lock,
+        "acquire": lock.acquire,
+        "release": lock.release,
         "program": variant.program,
         "run": variant.program.run,
         "code": variant.program.code,
@@ -91,13 +92,19 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
     if names:
         lines.append(f"    {', '.join(names)}, = args")
     lines += ["    if (", f"        {checks[0]}", *[f"        or {check}" for check in checks[1:]], "    ):"]
-    lines += ["        return MISS", "    with lock:"]
+    lines += ["        return MISS", "    acquire()", "    try:"]  # `with` takes twice as long
     for k, (size, dtype) in enumerate(variant.makes):
         space[f"t{k}"] = dtype
         lines.append(f"        m{k} = empty({size}, t{k})")
     for k, effect in enumerate(variant.program.before):
-        space[f"b{k}"] = effect
-        lines.append(f"        b{k}()")
+        space[f"b{k}"] = effect.function
+        if effect.epoch is None:
+            lines.append(f"        b{k}()")
+            continue
+        space[f"p{k}"] = effect.epoch
+        space[f"h{k}"] = [-1]
+        lines += [f"        now = p{k}.value", f"        if now != h{k}[0]:", f"            b{k}()"]
+        lines.append(f"            h{k}[0] = now")
     if variant.program.before:
         lines += [f"        if epoch.value != {guard.epoch}:", "            return MISS"]
     memory_of_call = [f"x{i}._flat" for i in variant.takes] + [f"m{k}" for k in range(len(variant.makes))]
@@ -105,7 +112,8 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
         space["uint8"] = np.dtype("uint8")
         lines.append(f"        carry = empty({variant.backward.carry_bytes}, uint8)")
         memory_of_call.append("carry")
-    lines += [f"        status = run({', '.join(['code', *memory_of_call])})", "    if status:"]
+    lines += [f"        status = run({', '.join(['code', *memory_of_call])})", "    finally:", "        release()"]
+    lines.append("    if status:")
     lines.append("        raise program.failure(status)")
     for k, effect in enumerate(variant.program.after):
         space[f"e{k}"] = effect

@@ -61,7 +61,7 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Replay the variant that fits the arguments, or capture one."""
-        if not kwargs and not self._check:
+        if not kwargs:
             result = self._fast(*args)
             if result is not MISS:
                 return result
@@ -69,8 +69,8 @@ class Jitted:
             return self._function(*args, **kwargs)
         leaves: list[Any] = []
         structure = flatten((args, kwargs), leaves)
-        if any(type(leaf) is np.ndarray and not leaf.flags.c_contiguous for leaf in leaves):
-            leaves = [np.ascontiguousarray(leaf) if type(leaf) is np.ndarray else leaf for leaf in leaves]
+        if any(type(leaf) is np.ndarray and not _flat_memory(leaf) for leaf in leaves):
+            leaves = [leaf.copy() if type(leaf) is np.ndarray and not _flat_memory(leaf) else leaf for leaf in leaves]
             args, kwargs = rebuild(structure, iter(leaves))
         with self._lock:
             for variant in self._variants:
@@ -122,7 +122,8 @@ class Jitted:
         variant.seconds = time.perf_counter() - start
         variant.compiled = compilations[compiled:]
         self._variants.append(variant)
-        self._fast = variant.fast = fast_call(variant, self._lock)
+        if not self._check:
+            self._fast = variant.fast = fast_call(variant, self._lock)
         return result
 
     def _checked(self, variant: Variant, leaves: list[Any], args: Any, kwargs: Any) -> Any:
@@ -272,6 +273,10 @@ def _rows(program: Any) -> list[str]:
                 words.append(repr(value))
         lines.append(f"  {row:3} {call.kernel.name}({', '.join(words)})  # {call.line}")
     return lines
+
+
+def _flat_memory(array: np.ndarray) -> bool:
+    return array.flags.c_contiguous and array.flags.aligned
 
 
 def _numpy(value: Any) -> Any:

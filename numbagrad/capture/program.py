@@ -55,7 +55,7 @@ class Program:
         inner: Sequence[Buffer],
     ) -> None:
         self.calls = list(calls)
-        self.before = [effect.function for effect in effects if effect.before]
+        self.before = [effect for effect in effects if effect.before]
         self.after = [effect.function for effect in effects if not effect.before]
         self.spans: dict[Buffer, Span] = {}
         for j, array in enumerate(brought):
@@ -74,6 +74,7 @@ class Program:
                     self.spans[buffer] = Span("outer", buffer.address)
         self._assemble(len(brought))
         self.run = entry(tuple(array.dtype for array in brought))
+        """Takes :attr:`code` and the arrays that the call brings, of just those dtypes."""
 
     def hold(self, roots: Sequence[Any]) -> None:
         """Keep arrays alive, whose addresses the table has, and hear when they are marked or replaced."""

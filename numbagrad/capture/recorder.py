@@ -81,6 +81,8 @@ class Effect:
 
     function: Callable[[], None]
     before: bool
+    epoch: Any = None
+    """What has a ``value`` that rises when there may be something to do; None for an effect of each replay."""
 
 
 class _TrackedStorage(arrays.Storage):
@@ -176,11 +178,11 @@ class Recorder:
         if threading.get_ident() == self._thread:
             self.leaves.append(leaf)
 
-    def host(self, effect: Callable[[], None], before: bool = False) -> None:
+    def host(self, effect: Callable[[], None], before: bool = False, epoch: Any = None) -> None:
         """Run an effect and log it."""
         effect()
         if threading.get_ident() == self._thread:
-            self.log.effects.append(Effect(effect, before))
+            self.log.effects.append(Effect(effect, before, epoch))
 
     def mine(self) -> bool:
         """Whether the caller's thread is the one that is being captured."""

@@ -49,14 +49,14 @@ class Variant:
         backward = self.backward
         carry: tuple[Any, ...] = () if backward is None else (np.empty(backward.carry_bytes, np.uint8),)
         for effect in program.before:
-            effect()
+            effect.function()
         if self.guard.epoch != RebindEpoch.value:
             return MISS
         status = program.run(program.code, *arrays, *made, *carry)
         if status:
             raise program.failure(status)
-        for effect in program.after:
-            effect()
+        for after in program.after:
+            after()
         wrote(*self.written, *[leaves[i]._storage for i in self.written_leaves])
         results = self._results(leaves, made)
         if backward is not None:

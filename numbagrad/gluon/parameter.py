@@ -17,7 +17,7 @@ from numbagrad.nd.ndarray import NDArray
 from numbagrad.ops.arithmetic import add, multiply
 from numbagrad.ops.casting import cast_flat, raw
 from numbagrad.ops.dtypes import as_dtype, floating
-from numbagrad.optimizer.base import MultiplierEpoch
+from numbagrad.optimizer.base import SettingEpoch
 from numbagrad.tape import Leaf, RebindEpoch, readable
 from numbagrad.vjp import zeros
 
@@ -174,7 +174,7 @@ class Parameter:
     @lr_mult.setter
     def lr_mult(self, factor: float) -> None:
         self._lr_mult = factor
-        MultiplierEpoch.value += 1
+        SettingEpoch.value += 1
 
     @property
     def wd_mult(self) -> float:
@@ -184,7 +184,7 @@ class Parameter:
     @wd_mult.setter
     def wd_mult(self, factor: float) -> None:
         self._wd_mult = factor
-        MultiplierEpoch.value += 1
+        SettingEpoch.value += 1
 
     @property
     def stype(self) -> str:

@@ -17,8 +17,11 @@ from numbagrad.vjp import zeros
 _HALF = np.dtype("float16")
 
 
-class MultiplierEpoch:
-    """Counts how often a parameter's ``lr_mult`` or ``wd_mult`` was set, so that tables know when to look again."""
+class SettingEpoch:
+    """Counts how often a public attribute of an optimiser, or ``lr_mult`` or ``wd_mult`` of a parameter, was set.
+
+    Tables, and what a captured step does before its kernels, look again when it has risen.
+    """
 
     value = 0
 
@@ -63,13 +66,10 @@ class Optimizer:
     state_optional: ClassVar[bool] = False
     """Whether the kernels also do without them."""
 
-    _epoch = 0
-    """Rises whenever a public attribute is set, so that tables know when to look again."""
-
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
         if not name.startswith("_"):
-            object.__setattr__(self, "_epoch", self._epoch + 1)
+            SettingEpoch.value += 1
 
     def __init__(
         self,

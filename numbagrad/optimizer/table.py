@@ -9,7 +9,7 @@ import numpy as np
 from numbagrad import launch as door
 from numbagrad.array import wrote
 from numbagrad.launch import launch
-from numbagrad.optimizer.base import MultiplierEpoch, Optimizer, as_tuple
+from numbagrad.optimizer.base import Optimizer, SettingEpoch, as_tuple
 from numbagrad.tape import RebindEpoch
 
 
@@ -75,6 +75,7 @@ class Table:
             optimizer.check(index, weight._shape, weight._flat.dtype, as_tuple(state), grad)
         self.groups = [_Group(optimizer, dtype, part) for dtype, part in by_dtype.items()]
         self._epoch = -1
+        self._scheduled = False
         self._lr = 0.0
 
     def counts(self) -> dict[Any, int]:
@@ -88,7 +89,7 @@ class Table:
     def prepare(self, skip: Collection[Any] = ()) -> None:
         """Bring the rows up to date with the rate and the attributes of optimiser and parameters."""
         optimizer = self.optimizer
-        epoch = optimizer._epoch + MultiplierEpoch.value  # neither ever falls
+        epoch = SettingEpoch.value
         if optimizer.lr_scheduler is None:
             if epoch == self._epoch:
                 return
@@ -103,22 +104,26 @@ class Table:
             if lr == self._lr and epoch == self._epoch:
                 return
         changed = [group.fill(optimizer, lr) for group in self.groups]
-        if self._epoch >= 0 and any(changed):
-            RebindEpoch.value += 1  # a captured step may have been simplified by what was 0
+        scheduled = optimizer.lr_scheduler is not None
+        if self._epoch >= 0 and (any(changed) or scheduled != self._scheduled):
+            RebindEpoch.value += 1  # a captured step may have been simplified by what was 0, or asks no schedule
         self._epoch = epoch
+        self._scheduled = scheduled
         self._lr = lr
 
     def run(self, rescale: float, skip: Collection[Any] = ()) -> None:
         """Update every weight, but for those of the indices in `skip`, from its gradient times `rescale`."""
         if door.mode is None and not skip:
             optimizer = self.optimizer
-            if self._epoch != optimizer._epoch + MultiplierEpoch.value or optimizer.lr_scheduler is not None:
+            if self._epoch != SettingEpoch.value or optimizer.lr_scheduler is not None:
                 self.prepare()
             for group in self.groups:
                 launch(group.kernel, *group.arguments, rescale)
                 wrote(*group.storages)
             return
-        door.host(partial(self.prepare, skip), before=True)
+        # A schedule is asked at each step; without one there is something to do only when a setting has changed.
+        scheduled = self.optimizer.lr_scheduler is not None
+        door.host(partial(self.prepare, skip), before=True, epoch=None if scheduled else SettingEpoch)
         kernel = self.optimizer.kernel
         for group in self.groups:
             for (index, weight, grad, states), row in zip(group.members, group.by_row, strict=True):

@@ -70,6 +70,14 @@ def test_numpy_arguments_also_not_contiguous_arrive_at_every_call(dtype):
             assert values(*f(a)) == [[[2 * k] * 2] * 2, [[k + 1] * 2] * 2, [k, k]]
 
 
+def test_numpy_arguments_off_their_alignment():
+    f = jit(lambda a: nd.array(a) * 2)
+    memory = np.arange(1, 13, dtype=np.float32).tobytes()
+    for start in (0, 1, 2):
+        a = np.frombuffer(b"\0" * start + memory, np.float32, 12, start)
+        assert f(a).tolist() == (2 * np.arange(1.0, 13.0)).tolist()
+
+
 def test_numpy_views_of_one_array_at_other_places():
     f = jit(lambda a, b: nd.array(a) - nd.array(b))
     whole = np.arange(8, dtype=np.float32)
@@ -421,14 +429,19 @@ def test_rates_decay_multipliers_and_batch_sizes_follow():
                 net.weight.lr_mult = 0.5
             elif what == "data":
                 net.weight.set_data(nd.ones((2, 3)) * 0.25)
+            elif what == "schedule":
+                trainer.optimizer.lr_scheduler = mx.lr_scheduler.FactorScheduler(step=1, factor=0.9, base_lr=0.1)
+            elif what == "none":
+                trainer.optimizer.lr_scheduler = None
 
-        for what in ("", "rate", "mult", "decay", "data", "clip"):
+        changes = ("", "rate", "mult", "decay", "data", "clip", "schedule", "none")
+        for what in changes:
             change(what)
             for _ in range(3):
                 step(x)
             step(nd.ones((5, 3)))
             found.append(net.weight.data().asnumpy())
-    for ours, theirs in zip(found[:6], found[6:], strict=True):
+    for ours, theirs in zip(found[: len(changes)], found[len(changes) :], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=3e-6)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from numbagrad import lr_scheduler, nd, optimizer
 from numbagrad.errors import MXNetError
-from numbagrad.optimizer.base import MultiplierEpoch
+from numbagrad.optimizer.base import SettingEpoch
 from numbagrad.optimizer.table import Table
 from numbagrad.tape import RebindEpoch
 
@@ -107,7 +107,7 @@ def test_multipliers_are_read_again_when_their_epoch_rises():
     case = setting(*RULES[0])
     step(case, 1.0, 1)
     case.multipliers[0].lr_mult = 0.0
-    MultiplierEpoch.value += 1
+    SettingEpoch.value += 1
     before = case.weights[0].asnumpy()
     step(case, 1.0, 2)
     agree(case)
