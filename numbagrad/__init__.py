@@ -12,6 +12,8 @@ from numbagrad import (
     nd,
     optimizer,
     random,
+    test_utils,
+    testing,
 )
 from numbagrad.absent import absent as _absent
 from numbagrad.absent import guard as _guard
@@ -49,11 +51,13 @@ __all__ = [
     "optimizer",
     "random",
     "rnd",
+    "test_utils",
+    "testing",
 ]
 
 # A program that asks for a name of MXNet that is not here yet is told so, and what is near.
 _guard(
     attribute, autograd, base, context, initializer, lr_scheduler, name, nd, nd.random, optimizer, random, gluon,
-    gluon.block, gluon.data, gluon.loss, gluon.nn, gluon.parameter, gluon.trainer, gluon.utils,
+    gluon.block, gluon.data, gluon.loss, gluon.nn, gluon.parameter, gluon.trainer, gluon.utils, test_utils,
 )  # fmt: skip
 __getattr__ = _absent(__name__)

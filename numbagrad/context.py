@@ -8,7 +8,21 @@ class _Current(threading.local):
     stack: tuple["Context", ...] = ()
 
 
-class Context:
+class _Labels(type):
+    """The class of Context: ``Context.default_ctx`` can be read and set, each thread its own."""
+
+    @property
+    def default_ctx(cls) -> "Context":
+        """The label that new arrays get in this thread."""
+        return current_context()
+
+    @default_ctx.setter
+    def default_ctx(cls, context: "Context") -> None:
+        # A with block that is open gets its label exchanged, and takes the new one along when it ends.
+        Context._current.stack = (*Context._current.stack[:-1], context)
+
+
+class Context(metaclass=_Labels):
     """A device label, ``Context("cpu", 0)``; as a ``with`` block it becomes the default of new arrays.
 
     Parameters
@@ -64,13 +78,6 @@ class Context:
         """Nothing is cached; part of MXNet's interface."""
 
 
-class _DefaultContext:
-    """``Context.default_ctx``: readable and settable, a thread's own."""
-
-    def __get__(self, instance: object, owner: type) -> Context:
-        return current_context()
-
-
 def cpu(device_id: int = 0) -> Context:
     """The label of CPU number `device_id`."""
     return Context("cpu", device_id)
@@ -98,6 +105,3 @@ def current_context() -> Context:
     """The label that new arrays get in this thread."""
     stack = Context._current.stack
     return stack[-1] if stack else CPU0
-
-
-Context.default_ctx = _DefaultContext()  # type: ignore[attr-defined]
