@@ -98,15 +98,14 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
         lines.append(f"        m{k} = empty({size}, t{k})")
     for k, effect in enumerate(variant.program.before):
         space[f"b{k}"] = effect.function
+        check = [f"b{k}()", f"if epoch.value != {guard.epoch}:", "    return MISS"]
         if effect.epoch is None:
-            lines.append(f"        b{k}()")
+            lines += [f"        {line}" for line in check]
             continue
         space[f"p{k}"] = effect.epoch
         space[f"h{k}"] = [-1]
-        lines += [f"        now = p{k}.value", f"        if now != h{k}[0]:", f"            b{k}()"]
-        lines.append(f"            h{k}[0] = now")
-    if variant.program.before:
-        lines += [f"        if epoch.value != {guard.epoch}:", "            return MISS"]
+        lines += [f"        now = p{k}.value", f"        if now != h{k}[0]:"]
+        lines += [f"            {line}" for line in [*check, f"h{k}[0] = now"]]
     memory_of_call = [f"x{i}._flat" for i in variant.takes] + [f"m{k}" for k in range(len(variant.makes))]
     if variant.backward is not None:
         space["uint8"] = np.dtype("uint8")
