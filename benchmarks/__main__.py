@@ -38,6 +38,7 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--workloads", type=names_of(WORKLOADS), default="A,E,B,C,D", help="default: %(default)s")
     parser.add_argument("--systems", type=names_of(SYSTEMS), default="all", help="what is not installed is left out")
+    parser.add_argument("--optimizer", choices=("sgd", "adam"), default="sgd", help="default: %(default)s")
     parser.add_argument("--threads", type=int, default=1, help="cores and threads for each system (default: 1)")
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds; the minimum counts (default: 7)")
     parser.add_argument("--budget", type=float, default=0.15, help="seconds a system and round (default: 0.15)")
@@ -49,11 +50,12 @@ def main():
     options = parser.parse_args()
 
     machine = f"{platform.machine()}, Python {platform.python_version()}, {options.threads} thread(s)"
-    print(f"{machine}; minimum of {options.rounds} interleaved rounds", flush=True)
+    print(f"{machine}; {options.optimizer}; minimum of {options.rounds} interleaved rounds", flush=True)
     try:
         results = compare(
             options.systems,
             options.workloads,
+            optimizer=options.optimizer,
             threads=options.threads,
             rounds=options.rounds,
             budget=options.budget,

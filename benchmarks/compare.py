@@ -18,12 +18,12 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 class Worker:
     """A process that runs the steps of one system."""
 
-    def __init__(self, key, python, threads):
+    def __init__(self, key, python, threads, optimizer):
         environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         self.key = key
         self.process = subprocess.Popen(
-            [python, "-m", "benchmarks.worker", key, str(threads)],
+            [python, "-m", "benchmarks.worker", key, str(threads), optimizer],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -58,11 +58,13 @@ def steps_a_round(worker, budget):
     return max(1, int(budget / seconds))
 
 
-def compare(keys, names, *, threads=1, rounds=7, budget=0.15, pythons=(), say=print):
+def compare(keys, names, *, optimizer="sgd", threads=1, rounds=7, budget=0.15, pythons=(), say=print):
     """Measure the systems `keys` on the workloads `names`.
 
     Parameters
     ----------
+    optimizer : str
+        ``sgd`` or ``adam``; systems that have not got it are left out.
     rounds, budget : int, float
         Each round gives every system `budget` seconds in turn; the minimum over the rounds counts.
     pythons : mapping of str to str
@@ -76,7 +78,7 @@ def compare(keys, names, *, threads=1, rounds=7, budget=0.15, pythons=(), say=pr
     workers, results = [], {}
     try:
         for key in keys:
-            worker = Worker(key, dict(pythons).get(key, sys.executable), threads)
+            worker = Worker(key, dict(pythons).get(key, sys.executable), threads, optimizer)
             workers.append(worker)
             reason = worker.ask("check", "now")["missing"]
             if reason:

@@ -3,7 +3,7 @@
 from benchmarks.workloads import LEARNING_RATE, WORKLOADS, data
 
 
-def build(mx, name, compiled=False):
+def build(mx, name, compiled=False, optimizer="sgd"):
     """The step of workload `name` on the framework `mx`, returning the loss of each example.
 
     With `compiled`, the step goes through ``numbagrad.jit``.
@@ -20,7 +20,7 @@ def build(mx, name, compiled=False):
         layer.bias.set_data(mx.nd.array(b))
     losses = mx.gluon.loss
     loss_of = losses.SigmoidBinaryCrossEntropyLoss() if workload.loss == "bce" else losses.SoftmaxCrossEntropyLoss()
-    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": LEARNING_RATE})
+    trainer = mx.gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": LEARNING_RATE})
     features, labels, batch = mx.nd.array(x), mx.nd.array(y), workload.batch
     record = mx.autograd.record
 

@@ -2,7 +2,8 @@
 
 What a compiler of training steps can hope for on this machine. Plain SGD is folded into the weight-gradient gemm
 (alpha = -rate, beta = 1), so weight gradients never exist; bias and ReLU share a loop, and so do the ReLU mask and the
-bias update; nothing is allocated; one call takes a table of addresses and a table of sizes.
+bias update; nothing is allocated; one call takes a table of addresses and a table of sizes. Adam is one loop over each
+parameter.
 """
 
 import llvmlite.binding as llvm
@@ -164,8 +165,11 @@ def sigmoid_cross_entropy(h, b, y, g, rows):
 
 
 @njit(**FLAGS)
-def step(table, sizes, rate, binary):
-    """One step; `table` holds x, then W, b, H, G of each layer, then y; `sizes` the batch and the widths."""
+def forward(table, sizes, binary):
+    """The mean loss; its gradient by the logits into the last G.
+
+    `table` holds x, then W, b, H, G of each layer, then y; `sizes` the batch and the widths.
+    """
     rows, layers = sizes[0], sizes.size - 2
     below = table[0]
     for layer in range(layers):
@@ -178,10 +182,16 @@ def step(table, sizes, rate, binary):
     b, h, g, y = table[4 * layers - 2], table[4 * layers - 1], table[4 * layers], table[4 * layers + 1]
     units = sizes[layers + 1]
     if binary:
-        loss = sigmoid_cross_entropy(h, b, y, g, rows)
-    else:
-        loss = softmax_cross_entropy(h, b, y, g, rows, units)
-    update_bias(g, b, rows, units, rate)
+        return sigmoid_cross_entropy(h, b, y, g, rows)
+    return softmax_cross_entropy(h, b, y, g, rows, units)
+
+
+@njit(**FLAGS)
+def step(table, sizes, rate, binary):
+    """One step of plain SGD; for the table see :func:`forward`."""
+    rows, layers = sizes[0], sizes.size - 2
+    loss = forward(table, sizes, binary)
+    update_bias(table[4 * layers], table[4 * layers - 2], rows, sizes[layers + 1], rate)
     for layer in range(layers - 1, -1, -1):
         inputs, units = sizes[layer + 1], sizes[layer + 2]
         w, g = table[4 * layer + 1], table[4 * layer + 4]
@@ -195,7 +205,45 @@ def step(table, sizes, rate, binary):
     return loss
 
 
-def build(name):
+@njit(**FLAGS)
+def adam(p, g, m, v, size, rate):
+    """One update by Adam; `rate` has the bias corrections in it."""
+    p, g = carray(floats(p), (size,)), carray(floats(g), (size,))
+    m, v = carray(floats(m), (size,)), carray(floats(v), (size,))
+    for i in range(size):
+        m[i] = F(0.9) * m[i] + F(0.1) * g[i]
+        v[i] = F(0.999) * v[i] + F(0.001) * (g[i] * g[i])
+        p[i] -= rate * m[i] / (np.sqrt(v[i]) + F(1e-8))
+
+
+@njit(**FLAGS)
+def adam_step(table, sizes, binary, states, t):
+    """One step of Adam; `states` holds gradient, m and v of W and of b of each layer, `t` the steps made before.
+
+    Bias gradients gather in the loop that masks, so weight and bias of a layer are updated as soon as they are known.
+    """
+    rows, layers = sizes[0], sizes.size - 2
+    t[0] += 1
+    rate = F(LEARNING_RATE * np.sqrt(1 - 0.999 ** t[0]) / (1 - 0.9 ** t[0]))
+    loss = forward(table, sizes, binary)
+    update_bias(table[4 * layers], states[6 * layers - 3], rows, sizes[layers + 1], F(-1))
+    for layer in range(layers - 1, -1, -1):
+        inputs, units = sizes[layer + 1], sizes[layer + 2]
+        w, b, g = table[4 * layer + 1], table[4 * layer + 2], table[4 * layer + 4]
+        of_w, of_b = states[6 * layer : 6 * layer + 3], states[6 * layer + 3 : 6 * layer + 6]
+        below = table[4 * layer - 1] if layer else table[0]
+        gemm(True, False, units, inputs, rows, F(1), g, below, F(0), of_w[0])
+        if layer:
+            back = table[4 * layer]
+            gemm(False, False, rows, inputs, units, F(1), g, w, F(0), back)
+            mask_and_update_bias(back, below, states[6 * layer - 3], rows, inputs, F(-1))
+        adam(w, of_w[0], of_w[1], of_w[2], units * inputs, rate)
+        adam(b, of_b[0], of_b[1], of_b[2], units, rate)
+        carray(floats(of_b[0]), (units,))[:] = F(0)
+    return loss
+
+
+def build(name, optimizer="sgd"):
     """The step of workload `name` as a function without arguments that returns the loss."""
     workload = WORKLOADS[name]
     x, y, weights, biases = data(name)
@@ -211,4 +259,13 @@ def build(name):
     def run(_alive=arrays):
         return step(table, sizes, rate, binary)
 
-    return run
+    if optimizer == "sgd":
+        return run
+    parameters = [array for k in range(len(weights)) for array in arrays[4 * k + 1 : 4 * k + 3]]
+    kept = [np.zeros_like(array) for array in parameters for _ in range(3)]
+    states, t = np.array([array.ctypes.data for array in kept], np.int64), np.zeros(1)
+
+    def run_adam(_alive=(arrays, kept)):
+        return adam_step(table, sizes, binary, states, t)
+
+    return run_adam

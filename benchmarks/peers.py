@@ -3,8 +3,8 @@
 from benchmarks.workloads import LEARNING_RATE, WORKLOADS, data
 
 
-def torch_eager(name):
-    """PyTorch: Sequential of Linear, optim.SGD."""
+def torch_eager(name, optimizer="sgd"):
+    """PyTorch: Sequential of Linear, optim.SGD or optim.Adam."""
     import torch
 
     workload = WORKLOADS[name]
@@ -22,13 +22,14 @@ def torch_eager(name):
         loss_of, labels = torch.nn.BCEWithLogitsLoss(), labels[:, None].float()
     else:
         loss_of = torch.nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(net.parameters(), lr=LEARNING_RATE)
+    rule = torch.optim.SGD if optimizer == "sgd" else torch.optim.Adam
+    trainer = rule(net.parameters(), lr=LEARNING_RATE)
 
     def step():
-        optimizer.zero_grad()
+        trainer.zero_grad()
         loss = loss_of(net(features), labels)
         loss.backward()
-        optimizer.step()
+        trainer.step()
         return loss
 
     return step

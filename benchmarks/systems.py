@@ -17,46 +17,55 @@ def _wait_for_mxnet():
 
 
 class System(NamedTuple):
-    """One row of the table; `wait` returns when all steps are done, for systems that only queue them."""
+    """One row of the table: ``build(name, optimizer)`` makes the step of a workload.
+
+    `wait` returns when all steps are done, for systems that only queue them; `optimizers` are those it has.
+    """
 
     title: str
     module: str
     build: Callable
     wait: Callable = _nothing
+    optimizers: tuple = ("sgd",)
 
 
 def _from(module, function):
     """`function` of `module`, imported when it is first called: a peer must not slow the others down."""
 
-    def build(name):
-        return getattr(importlib.import_module(module), function)(name)
+    def build(name, optimizer="sgd"):
+        chosen = {} if optimizer == "sgd" else {"optimizer": optimizer}
+        return getattr(importlib.import_module(module), function)(name, **chosen)
 
     return build
 
 
 def _gluon(module, compiled=False):
-    def build(name):
+    def build(name, optimizer="sgd"):
         from benchmarks import gluon_program
 
-        return gluon_program.build(importlib.import_module(module), name, compiled)
+        return gluon_program.build(importlib.import_module(module), name, compiled, optimizer)
 
     return build
 
 
+BOTH = ("sgd", "adam")
+
 SYSTEMS = {
-    "limit": System("limit (fused by hand)", "numba", _from("benchmarks.limit", "build")),
+    "limit": System("limit (fused by hand)", "numba", _from("benchmarks.limit", "build"), optimizers=BOTH),
     "numpy": System("NumPy by hand", "numpy", _from("benchmarks.numpy_by_hand", "build")),
     "numpy-out": System("NumPy, preallocated", "numpy", _from("benchmarks.numpy_preallocated", "build")),
-    "eager": System("numbagrad, eager", "numbagrad", _gluon("numbagrad")),
-    "jit": System("numbagrad, jit", "numbagrad", _gluon("numbagrad", compiled=True)),
-    "torch": System("PyTorch, eager", "torch", _from("benchmarks.peers", "torch_eager")),
+    "eager": System("numbagrad, eager", "numbagrad", _gluon("numbagrad"), optimizers=BOTH),
+    "jit": System("numbagrad, jit", "numbagrad", _gluon("numbagrad", compiled=True), optimizers=BOTH),
+    "torch": System("PyTorch, eager", "torch", _from("benchmarks.peers", "torch_eager"), optimizers=BOTH),
     "jax": System("JAX, jit of the step", "jax", _from("benchmarks.peers", "jax_jit")),
-    "mxnet": System("MXNet, gluon", "mxnet", _gluon("mxnet"), _wait_for_mxnet),
+    "mxnet": System("MXNet, gluon", "mxnet", _gluon("mxnet"), _wait_for_mxnet, BOTH),
 }
 
 
-def missing(key):
-    """Why system `key` cannot run in this interpreter, or None."""
+def missing(key, optimizer="sgd"):
+    """Why system `key` cannot run in this interpreter, or not with this optimizer, or None."""
+    if optimizer not in SYSTEMS[key].optimizers:
+        return f"it has no {optimizer}"
     module = SYSTEMS[key].module
     if importlib.util.find_spec(module) is None:
         return f"{module} is not installed"

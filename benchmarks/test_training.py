@@ -38,3 +38,21 @@ def test_step(benchmark, expected, name, key):
         wait()
 
     benchmark(run)
+
+
+@pytest.mark.parametrize("key", [key for key, system in SYSTEMS.items() if "adam" in system.optimizers])
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "A"])
+def test_adam(benchmark, name, key):
+    reason = missing(key, "adam")
+    if reason:
+        pytest.skip(reason)
+    by_hand, step, wait = SYSTEMS["limit"].build(name, "adam"), SYSTEMS[key].build(name, "adam"), SYSTEMS[key].wait
+    expected = [value(by_hand()) for _ in range(AGREEMENT_STEPS)]
+    np.testing.assert_allclose([value(step()) for _ in range(AGREEMENT_STEPS)], expected, rtol=1e-3)
+    benchmark.group = f"{name}, Adam: {WORKLOADS[name].stands_for}"
+
+    def run():
+        step()
+        wait()
+
+    benchmark(run)

@@ -11,7 +11,7 @@ import sys
 import time
 
 
-def serve(key):
+def serve(key, optimizer):
     """Answer requests for system `key` until stdin ends."""
     from benchmarks import systems
 
@@ -22,12 +22,12 @@ def serve(key):
     for line in sys.stdin:
         request, argument = line.split()
         if request == "check":
-            answer = {"missing": systems.missing(key)}
+            answer = {"missing": systems.missing(key, optimizer)}
         elif request == "build":
             step = None
             gc.collect()
             start = time.perf_counter()
-            step = systems.SYSTEMS[key].build(argument)
+            step = systems.SYSTEMS[key].build(argument, optimizer)
             step()
             wait()
             answer = {"first": time.perf_counter() - start}
@@ -51,4 +51,4 @@ def pin(count):
 
 if __name__ == "__main__":
     pin(int(sys.argv[2]))
-    serve(sys.argv[1])
+    serve(sys.argv[1], sys.argv[3])
