@@ -14,6 +14,7 @@ from numbagrad import (
     random,
     test_utils,
     testing,
+    transforms,
 )
 from numbagrad.absent import absent as _absent
 from numbagrad.absent import guard as _guard
@@ -53,6 +54,7 @@ __all__ = [
     "rnd",
     "test_utils",
     "testing",
+    "transforms",
 ]
 
 # A program that asks for a name of MXNet that is not here yet is told so, and what is near.

@@ -17,10 +17,11 @@ from numbagrad.errors import CaptureError
 
 
 class _State(threading.local):
-    """Whether this thread records, and whether it trains."""
+    """Whether this thread records, whether it trains, and whether it runs again what it has run before."""
 
     recording = False
     training = False
+    recomputing = False
 
 
 state = _State()
@@ -192,6 +193,33 @@ class Projection:
         self.out: Any = ()
         self.stamp = memory.serial
         self.mark = 0
+
+
+class Argument:
+    """What the walk asks of the op of a function's argument: the array itself, at a place of its own."""
+
+    name = "an argument"
+    kind = "composed"
+    multi = False
+    may_fail = False
+
+    @staticmethod
+    def vjp(node: Node, gradient: Any) -> tuple[Any]:
+        """The gradient goes through."""
+        return (gradient,)
+
+
+def argument(array: Any) -> Any:
+    """`array` as the argument of a function that is to be differentiated.
+
+    The same memory, on the tape whether `array` is or not; what is computed from it while recording reaches `array` in
+    turn if that is on the tape.
+    """
+    result = new(array._flat, array._shape, array._storage)
+    result._context = array._context
+    parent = place(array) if state.recording else None
+    result._node = Node(Argument, (parent,), (), (), (array._shape,), {}, None)
+    return result
 
 
 def place(array: Any) -> Any:

@@ -30,7 +30,11 @@ _by_id = attrgetter("id")
 
 
 def walk(
-    heads: Sequence[tuple[Any, Any]], retain: bool, create_graph: bool = False, targets: Sequence[Any] | None = None
+    heads: Sequence[tuple[Any, Any]],
+    retain: bool,
+    create_graph: bool = False,
+    targets: Sequence[Any] | None = None,
+    since: int = 0,
 ) -> list[Any]:
     """Go from `heads` to the leaves, once.
 
@@ -44,6 +48,8 @@ def walk(
     targets : list of nodes or leaves, optional
         Return their gradients (None: zero everywhere; NOTHING: no head depends on it) and write to no buffer; the walk
         ends at them.
+    since : int
+        With `targets`: they were recorded from this id on, so nodes before it that are no targets are left alone.
 
     Raises
     ------
@@ -66,7 +72,7 @@ def walk(
             node.grad = NOTHING
             if type(node) is Leaf:
                 leaves.append(node)
-            elif node not in ends:
+            elif node not in ends and node.id >= since:
                 stack.append(node)
     while stack:
         node = stack.pop()
@@ -87,12 +93,16 @@ def walk(
         nodes.append(node)
         for parent in parents:
             if parent is not None and parent.mark != mark:
-                parent.mark = mark
-                parent.grad = NOTHING
                 if type(parent) is Leaf:
                     leaves.append(parent)
-                elif not ends or parent not in ends:
+                elif not ends:
                     stack.append(parent)
+                elif parent not in ends:
+                    if parent.id < since:
+                        continue
+                    stack.append(parent)
+                parent.mark = mark
+                parent.grad = NOTHING
     if door.mode is not None:
         door.mode.walking(nodes)
     if targets is not None and not retain and any(target.mark != mark for target in targets):
@@ -166,7 +176,7 @@ def walk(
         parents = node.parents
         if gradient is None:
             for parent in parents:
-                if parent is not None and parent.grad is NOTHING:
+                if parent is not None and (live is None or parent in live) and parent.grad is NOTHING:
                     give(parent, None)
             continue
         op = node.op

@@ -82,7 +82,7 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str
 _KEPT_ONES: dict[Any, Any] = {}
 
 
-def _ones(array: Any) -> Any:
+def ones(array: Any) -> Any:
     """The head gradient of a head that was given none; small ones are kept, and never written to."""
     dtype = array._flat.dtype
     shape = array._shape
@@ -119,7 +119,7 @@ def _heads(name: str, heads: Any, head_grads: Any) -> list[tuple[Any, Any]]:
                 "earlier backward"
             )
         if gradient is None:
-            gradient = _ones(head)
+            gradient = ones(head)
         elif gradient._shape != head._shape or gradient._flat.dtype != floating(head._flat.dtype):
             raise MXNetError(
                 f"{name}: a head of shape {head._shape} and dtype {head._flat.dtype} cannot take a head gradient of "
@@ -152,7 +152,7 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
         or an array that was overwritten although the pass needs it. No gradient has been written then.
     """
     if head_grads is None and type(heads) is tape.new and heads._node is not None:
-        pairs = [(heads._node, _ones(heads))]
+        pairs = [(heads._node, ones(heads))]
         with _one_pass:
             if walking.chain(*pairs[0], retain_graph):  # kernels alone: no flag matters to them
                 return
@@ -186,7 +186,7 @@ def grad(
     ----------
     heads : NDArray or list of NDArray
     variables : NDArray or list of NDArray
-        Marked arrays.
+        Marked arrays, and arguments of a function that a transform differentiates.
     head_grads : NDArray, list of NDArray or None
         The gradient of each head; None: ones.
     retain_graph : bool, optional
@@ -210,7 +210,8 @@ def grad(
     variables = [variables] if single else list(variables)
     assert variables, "grad: at least one variable is needed"
     for variable in variables:
-        if type(variable._node) is not Leaf or variable._node.request == "null":
+        node = variable._node
+        if (type(node) is not Leaf or node.request == "null") and getattr(node, "op", None) is not tape.Argument:
             raise MXNetError(
                 f"grad: cannot differentiate for an array of shape {variable._shape} that is not marked: "
                 "call attach_grad() on it before recording"
@@ -221,20 +222,35 @@ def grad(
     flags.recording, flags.training = bool(create_graph), bool(train_mode)
     try:
         retain = create_graph if retain_graph is None else retain_graph
-        with _one_pass:
-            results = walking.walk(pairs, retain, create_graph, [variable._node for variable in variables])
-        given = {id(gradient._storage) for _, gradient in pairs}
-        found = []
-        for variable, result in zip(variables, results, strict=True):
-            if result is NOTHING:
-                raise MXNetError(f"grad: no head depends on a variable of shape {variable._shape}")
-            if result is None:
-                result = zeros(variable._shape, floating(variable._flat.dtype))
-            result = cast(result, dtype=floating(variable._flat.dtype))
-            if id(result._storage) in given:
-                result = identity(result)
-            given.add(id(result._storage))
-            found.append(result)
+        found = pull(pairs, variables, retain, bool(create_graph))
     finally:
         flags.recording, flags.training = recording, training
+    for variable, result in zip(variables, found, strict=True):
+        if result is None:
+            raise MXNetError(f"grad: no head depends on a variable of shape {variable._shape}")
+    return found
+
+
+def pull(
+    pairs: Sequence[tuple[Any, Any]], variables: Sequence[Any], retain: bool, create_graph: bool, since: int = 0
+) -> list[Any]:
+    """The gradients of heads for `variables`, arrays on memory of their own; None where no head depends on one.
+
+    `pairs` are nodes with their head gradients, of which at least one is needed for each; see :func:`.walk.walk`.
+    """
+    with _one_pass:
+        results = walking.walk(pairs, retain, create_graph, [variable._node for variable in variables], since)
+    given = {id(gradient._storage) for _, gradient in pairs}
+    found: list[Any] = []
+    for variable, result in zip(variables, results, strict=True):
+        if result is NOTHING:
+            found.append(None)
+            continue
+        if result is None:
+            result = zeros(variable._shape, floating(variable._flat.dtype))
+        result = cast(result, dtype=floating(variable._flat.dtype))
+        if id(result._storage) in given:
+            result = identity(result)
+        given.add(id(result._storage))
+        found.append(result)
     return found

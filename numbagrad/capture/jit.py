@@ -13,13 +13,13 @@ import numpy as np
 from numbagrad import launch as door
 from numbagrad import tape
 from numbagrad.array import root_of
-from numbagrad.capture.containers import flatten, rebuild
 from numbagrad.capture.fast import MISS, fast_call, miss
 from numbagrad.capture.guards import Guard
 from numbagrad.capture.lower import lower
 from numbagrad.capture.passes import PASSES
 from numbagrad.capture.recorder import Recorder, Slot
 from numbagrad.capture.variant import Variant
+from numbagrad.containers import flatten, rebuild
 from numbagrad.errors import CaptureError
 from numbagrad.native.cache import compilations
 from numbagrad.tape import RebindEpoch, state

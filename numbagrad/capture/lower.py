@@ -10,13 +10,13 @@ import numpy as np
 from numbagrad import launch as door
 from numbagrad import tape
 from numbagrad.array import root_of
-from numbagrad.capture.containers import flatten
 from numbagrad.capture.guards import IMMUTABLE, address_of_array, flat_of, position
 from numbagrad.capture.node import Backward, CapturedOp
 from numbagrad.capture.passes import Facts, run_passes
 from numbagrad.capture.program import Brought, Program
 from numbagrad.capture.recorder import Buffer, Call, Recorder, Slot
 from numbagrad.capture.variant import Variant
+from numbagrad.containers import flatten
 from numbagrad.errors import CaptureError
 from numbagrad.ops.dtypes import floating
 from numbagrad.ops.shaping import identity

@@ -7,9 +7,9 @@ import numpy as np
 
 from numbagrad import tape
 from numbagrad.array import Array
-from numbagrad.capture.containers import flatten, rebuild
 from numbagrad.capture.guards import flat_of
 from numbagrad.capture.program import Program
+from numbagrad.containers import flatten, rebuild
 from numbagrad.errors import MXNetError
 from numbagrad.ops.registry import WRITTEN
 from numbagrad.ops.shaping import identity

@@ -7,11 +7,11 @@ import numpy as np
 
 from numbagrad import tape
 from numbagrad.array import Storage, wrote
-from numbagrad.capture.containers import rebuild
 from numbagrad.capture.fast import MISS, miss
 from numbagrad.capture.guards import Guard, flat_of
 from numbagrad.capture.node import Backward
 from numbagrad.capture.program import Program
+from numbagrad.containers import rebuild
 from numbagrad.tape import Node, Projection, RebindEpoch
 
 

@@ -80,6 +80,7 @@ def BatchNorm(
         fix_gamma=bool(fix_gamma),
         training=training,
         recording=state.recording,
+        moving=not state.recomputing,
     )
     result = deliver(result, out)
     if not output_mean_var:

@@ -270,6 +270,7 @@ def batch_norm(
     fix_gamma: bool,
     training: bool,
     recording: bool,
+    moving: bool = True,
 ) -> Any:
     """Batch normalization after the dtypes have been lined up.
 
@@ -284,6 +285,8 @@ def batch_norm(
     recording : bool
         Whether the call may be recorded: prediction then keeps copies of the running statistics, so that they may move
         before the backward.
+    moving : bool
+        Whether the running statistics move in training.
 
     Raises
     ------
@@ -299,7 +302,7 @@ def batch_norm(
         x = cast(x, dtype="float32")
     x, gamma, beta = _one_dtype([x, gamma, beta])
     if training:
-        running = (running_mean, running_var)
+        running = (running_mean, running_var) if moving else None
         y = _batch_norm(x, gamma, beta, axis=axis, eps=eps, fix_gamma=fix_gamma, momentum=momentum, running=running)
     else:
         if recording:
