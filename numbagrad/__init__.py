@@ -59,7 +59,7 @@ __all__ = [
 
 # A program that asks for a name of MXNet that is not here yet is told so, and what is near.
 _guard(
-    attribute, autograd, base, context, initializer, lr_scheduler, name, nd, nd.random, optimizer, random, gluon,
-    gluon.block, gluon.data, gluon.loss, gluon.nn, gluon.parameter, gluon.trainer, gluon.utils, test_utils,
+    attribute, autograd, base, context, initializer, lr_scheduler, name, nd, nd.linalg, nd.random, optimizer, random,
+    gluon, gluon.block, gluon.data, gluon.loss, gluon.nn, gluon.parameter, gluon.trainer, gluon.utils, test_utils,
 )  # fmt: skip
 __getattr__ = _absent(__name__)

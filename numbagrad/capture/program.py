@@ -8,7 +8,7 @@ import numpy as np
 
 from numbagrad.capture.recorder import Buffer, Call, Effect, Slot
 from numbagrad.capture.thunks import thunk_address
-from numbagrad.capture.walker import HEADER, entry
+from numbagrad.capture.walker import HEADER, ROW, entry
 from numbagrad.tape import RebindEpoch
 
 _ALIGN = 64
@@ -167,6 +167,7 @@ class Program:
 
     def failure(self, status: int) -> Exception:
         """The exception for what :attr:`run` returned."""
-        call = self.calls[status // 256 - 1]
-        error = call.kernel.failure(status % 256)
+        row, own = divmod(status, ROW)
+        call = self.calls[row - 1]
+        error = call.kernel.failure(own)
         return type(error)(f"{error} (captured at {call.line})")

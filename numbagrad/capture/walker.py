@@ -26,6 +26,9 @@ from numbagrad.native.memory import call_thunk
 
 HEADER = 5
 
+ROW = 2**40
+"""Statuses are below this."""
+
 
 @njit
 def patch(code: Any, which: int, address: int) -> None:
@@ -40,14 +43,14 @@ def patch(code: Any, which: int, address: int) -> None:
 
 @njit
 def walk(code: Any) -> int:
-    """Run the rows; 0, or 256 times the number of the row that failed (from 1) plus its status."""
+    """Run the rows; 0, or :data:`ROW` times the number of the row that failed (from 1) plus its status."""
     base = code.ctypes.data
     at = code[1]
     scalars = code[2]
     for row in range(code[0]):
         status = call_thunk(code[at], base + 8 * code[at + 1], scalars + 8 * code[at + 2])
         if status != 0:
-            return 256 * (row + 1) + status
+            return ROW * (row + 1) + status
         at += 3
     return 0
 

@@ -20,7 +20,8 @@ class Kernel:
         One an argument: ``in``, ``out`` (written whole, never read), ``inout``, ``size`` (int), ``scalar`` (a
         number that depends on an op's own parameters only) or ``static`` (part of the code's identity).
     failures : mapping of int to (exception class, str)
-        What a nonzero return value means.
+        What a nonzero return value means: up to 255 codes. To a code a kernel may add 256 times the index of what
+        failed, which then stands in the message for ``{index}``.
     """
 
     __slots__ = ("_function", "failures", "function", "name", "parts", "roles")
@@ -55,8 +56,9 @@ class Kernel:
 
     def failure(self, status: int) -> Exception:
         """The exception for a nonzero return value."""
-        kind, message = self.failures[status]
-        return kind(message)
+        index, code = divmod(status, 256)
+        kind, message = self.failures[code]
+        return kind(message.replace("{index}", str(index)))
 
 
 def kernel(

@@ -1,58 +1,21 @@
 """Matrix products inside compiled code: SciPy's BLAS, called by symbol, and our own loops where a call costs more.
 
-A symbol (unlike an address in a constant) may stay in code on disk: it is resolved anew in each process, from the
-table that importing this module fills. Everything is row-major on flat arrays; a matrix that starts elsewhere is
-passed as a slice.
+Everything is row-major on flat arrays; a matrix that starts elsewhere is passed as a slice.
 """
 
-import importlib.util
-import sys
-from importlib.machinery import PathFinder
-from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
-import scipy
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import get_cython_function_address
 from numba.np.arrayobj import make_array
 
 from numbagrad.native.compiler import REASSOCIATE, intrinsic, njit
+from numbagrad.native.fortran import PREFIXES, add_symbols, emit_call, emit_int32
 from numbagrad.native.memory import apart
 
-_SYMBOLS = {
-    (routine, dtype): f"numbagrad_{letter}{routine}"
-    for routine in ("gemm", "gemv")
-    for dtype, letter in ((types.float32, "s"), (types.float64, "d"))
-}
-
-
-def _add_symbols() -> None:
-    """Enter SciPy's routines into LLVM's table of symbols.
-
-    ``import scipy.linalg`` takes longer than all of our own import, so its extension module is loaded by itself. That
-    module enters itself into `sys.modules`; it is taken out again, for a later ``import scipy.linalg.cython_blas``
-    to find the same module in the common way.
-    """
-    name = "scipy.linalg.cython_blas"
-    alone = name not in sys.modules
-    if alone:
-        try:
-            spec = PathFinder.find_spec(name, [str(Path(path) / "linalg") for path in scipy.__path__])
-            if spec is not None and spec.loader is not None:
-                spec.loader.exec_module(importlib.util.module_from_spec(spec))
-        except Exception:  # a layout of SciPy's that we do not know: what follows imports it in the common way
-            sys.modules.pop(name, None)
-    for symbol in _SYMBOLS.values():
-        llvm.add_symbol(symbol, get_cython_function_address(name, symbol.removeprefix("numbagrad_")))
-    if alone and "scipy.linalg" not in sys.modules:
-        sys.modules.pop(name, None)
-
-
-_add_symbols()
+add_symbols("cython_blas", "gemm gemv")
 
 LONGEST = 2**31 - 1
 """BLAS counts in int32: whoever calls :func:`gemm` or :func:`gemv` has checked that no size is larger."""
@@ -67,14 +30,6 @@ _U = np.uintp
 """Unsigned positions cannot mean "from the end", so LLVM sees plain loops."""
 
 
-def _call(context: Any, builder: Any, routine: str, dtype: Any, arguments: list[Any]) -> Any:
-    """Emit ``void symbol(pointers...)``: Fortran takes everything by reference."""
-    function = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
-    callee = cgutils.get_or_insert_function(builder.module, function, _SYMBOLS[routine, dtype])
-    builder.call(callee, arguments)
-    return context.get_dummy_value()
-
-
 def _letter(builder: Any, flag: Any) -> Any:
     """A reference to 'T' where `flag` is nonzero, else to 'N'."""
     byte = ir.IntType(8)
@@ -82,16 +37,12 @@ def _letter(builder: Any, flag: Any) -> Any:
     return cgutils.alloca_once_value(builder, chosen)
 
 
-def _int32(builder: Any, value: Any) -> Any:
-    return cgutils.alloca_once_value(builder, builder.trunc(value, ir.IntType(32)))
-
-
 def _matrices_known(*arrays: Any) -> bool:
     """Whether all are contiguous arrays of one dtype that BLAS has."""
     return all(
         isinstance(array, types.Array)
         and array.layout == "C"
-        and ("gemm", array.dtype) in _SYMBOLS
+        and array.dtype in PREFIXES
         and array.dtype == arrays[0].dtype
         for array in arrays
     )
@@ -122,9 +73,9 @@ def _blas_gemm(typing_context, ta, tb, m, n, k, alpha, a, b, beta, c):
         ldb = builder.select(cgutils.is_not_null(builder, tb), k, n)
         alpha, beta = (cgutils.alloca_once_value(builder, value) for value in (alpha, beta))
         flag_a, flag_b = _letter(builder, ta), _letter(builder, tb)
-        m, n, k, lda, ldb = (_int32(builder, value) for value in (m, n, k, lda, ldb))
+        m, n, k, lda, ldb = (emit_int32(builder, value) for value in (m, n, k, lda, ldb))
         references = [flag_b, flag_a, n, m, k, alpha, b, ldb, a, lda, beta, c, n]
-        return _call(context, builder, "gemm", signature.args[5], references)
+        return emit_call(context, builder, "gemm", signature.args[5], references)
 
     return signature, generate
 
@@ -152,11 +103,11 @@ def _blas_gemv(typing_context, ta, m, n, alpha, a, x, beta, y):
         flag = _letter(builder, builder.not_(ta))
         rows = builder.select(ta, m, n)
         columns = builder.select(ta, n, m)
-        one = _int32(builder, ir.IntType(64)(1))
+        one = emit_int32(builder, ir.IntType(64)(1))
         alpha, beta = (cgutils.alloca_once_value(builder, value) for value in (alpha, beta))
-        rows, columns = _int32(builder, rows), _int32(builder, columns)
+        rows, columns = emit_int32(builder, rows), emit_int32(builder, columns)
         references = [flag, rows, columns, alpha, a, rows, x, one, beta, y, one]
-        return _call(context, builder, "gemv", signature.args[3], references)
+        return emit_call(context, builder, "gemv", signature.args[3], references)
 
     return signature, generate
 

@@ -9,6 +9,7 @@ from numbagrad.nd import (
     linalg,
     nn,
     ordering,
+    products,
     random,
     reduction,
     selection,
@@ -21,9 +22,10 @@ from numbagrad.nd.ndarray import NDArray
 FUNCTIONS: dict[str, Any] = {
     **creation.FUNCTIONS,
     **elementwise.FUNCTIONS,
-    **linalg.FUNCTIONS,
+    **{f"linalg_{name}": function for name, function in linalg.FUNCTIONS.items()},
     **nn.FUNCTIONS,
     **ordering.FUNCTIONS,
+    **products.FUNCTIONS,
     **random.FUNCTIONS,
     **reduction.FUNCTIONS,
     **selection.FUNCTIONS,
@@ -59,7 +61,7 @@ _ATTACHED: dict[str, Any] = {
     **{_name: FUNCTIONS[_name] for _name in METHODS},
     "__getitem__": getitem,
     "__setitem__": setitem,
-    "__matmul__": linalg._matmul,
+    "__matmul__": products._matmul,
     "__getstate__": serialization._getstate,
     "__setstate__": serialization._setstate,
     "broadcast_to": shape._broadcast_to_method,
@@ -69,4 +71,4 @@ _ATTACHED: dict[str, Any] = {
 for _name, _function in _ATTACHED.items():
     setattr(NDArray, _name, _function)
 
-__all__ = ["NDArray", "random", *FUNCTIONS]
+__all__ = ["NDArray", "linalg", "random", *FUNCTIONS]

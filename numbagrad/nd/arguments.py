@@ -6,6 +6,8 @@ from typing import Any
 from numbagrad.array import Array
 from numbagrad.dispatch import check_writable
 from numbagrad.errors import MXNetError
+from numbagrad.ops.casting import cast
+from numbagrad.ops.dtypes import promote
 
 
 def expect_array(name: str, *arrays: Any) -> None:
@@ -13,6 +15,22 @@ def expect_array(name: str, *arrays: Any) -> None:
     for array in arrays:
         if not isinstance(array, Array):
             raise TypeError(f"{name}: takes an NDArray, not {type(array).__name__}")
+
+
+def in_one_dtype(name: str, *arrays: Any) -> list[Any]:
+    """The arrays, cast to their common dtype.
+
+    Raises
+    ------
+    TypeError
+        For what is no array.
+    """
+    expect_array(name, *arrays)
+    dtypes = {array._flat.dtype for array in arrays}
+    if len(dtypes) == 1:
+        return list(arrays)
+    dtype = promote(dtypes)
+    return [cast(array, dtype=dtype) for array in arrays]
 
 
 def expect_choice(name: str, parameter: str, value: Any, choices: Iterable[str]) -> None:

@@ -57,13 +57,15 @@ class Sample(NamedTuple):
     """One call for the sweep over the registry.
 
     ``arrays`` are NumPy arrays (float64 where differentiable) or None; ``expected(*arrays)`` is the right value by
-    NumPy or SciPy; ``smooth`` says whether finite differences make sense there.
+    NumPy or SciPy; ``smooth`` says whether finite differences make sense there. Gradients are checked of the op after
+    ``through``, an op itself, for ops that are defined on a part of all arrays only, as symmetric matrices.
     """
 
     arrays: tuple[Any, ...]
     params: dict[str, Any]
     expected: Callable[..., Any]
     smooth: bool = True
+    through: Callable[..., Any] | None = None
 
 
 WRITTEN = object()

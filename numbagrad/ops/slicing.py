@@ -120,7 +120,15 @@ def scatter_slice(x: ArrayLike, *, offset: int, strides: Strides, shape: Shape) 
     return out, shape
 
 
-def diag(x: Any, *, k: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+def make_diagonal(x: Any, *, k: int = 0) -> Any:
+    """Square matrices with the last axis of `x` as k-th diagonal, else 0."""
+    *lead, n = x._shape
+    n += abs(k)
+    strides = (*strided.contiguous_strides((*lead, n * n))[:-1], n + 1)
+    return scatter_slice(x, offset=k if k >= 0 else -k * n, strides=strides, shape=(*lead, n, n))
+
+
+def diag(x: Any, *, k: int = 0, axis1: int = 0, axis2: int = 1, name: str = "diag") -> Any:
     """The k-th diagonal along two axes, as the last axis; of a vector, the matrix that has it as k-th diagonal.
 
     Raises
@@ -130,16 +138,14 @@ def diag(x: Any, *, k: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """
     shape = x._shape
     if len(shape) == 1:
-        n = shape[0] + abs(k)
-        offset = k if k >= 0 else -k * n
-        return scatter_slice(x, offset=offset, strides=(n + 1,), shape=(n, n))
-    first, second = normal_axis("diag", axis1, len(shape)), normal_axis("diag", axis2, len(shape))
+        return make_diagonal(x, k=k)
+    first, second = normal_axis(name, axis1, len(shape)), normal_axis(name, axis2, len(shape))
     if first == second:
-        raise MXNetError(f"diag: axis1 and axis2 are both {first}")
+        raise MXNetError(f"{name}: axis1 and axis2 are both {first}")
     steps = strided.contiguous_strides(shape)
     length = min(shape[first] + min(k, 0), shape[second] - max(k, 0))
     if length <= 0:
-        raise MXNetError(f"diag: {shape} has no diagonal {k} along axes {first} and {second}")
+        raise MXNetError(f"{name}: {shape} has no diagonal {k} along axes {first} and {second}")
     rest = [axis for axis in range(len(shape)) if axis not in (first, second)]
     return strided_slice(
         x,

@@ -1,0 +1,145 @@
+"""SciPy's BLAS and LAPACK, called by symbol from compiled code.
+
+A symbol (unlike an address in a constant) may stay in code on disk: it is resolved anew in each process, from the
+table that :func:`add_symbols` fills.
+"""
+
+import ctypes
+import importlib.util
+import sys
+from collections.abc import Callable
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import scipy
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import get_cython_function_address
+from numba.np.arrayobj import make_array
+
+from numbagrad.native.compiler import intrinsic
+
+PREFIXES = {types.float32: "s", types.float64: "d"}
+"""The letter with which names of routines begin, by dtype."""
+
+_ADDRESSES: dict[str, int] = {}
+
+
+def symbol(routine: str, dtype: Any) -> str:
+    """The name in LLVM's table of a routine for float32 or float64."""
+    return f"numbagrad_{PREFIXES[dtype]}{routine}"
+
+
+def add_symbols(module: str, routines: str) -> None:
+    """Enter `routines` of SciPy's `module`, both precisions, into LLVM's table of symbols.
+
+    ``import scipy.linalg`` takes longer than all of our own import, so its extension module is loaded by itself. That
+    module enters itself into `sys.modules`; it is taken out again, for a later ``import scipy.linalg.cython_blas``
+    to find the same module in the common way.
+    """
+    name = f"scipy.linalg.{module}"
+    alone = name not in sys.modules
+    if alone:
+        try:
+            spec = PathFinder.find_spec(name, [str(Path(path) / "linalg") for path in scipy.__path__])
+            if spec is not None and spec.loader is not None:
+                spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        except Exception:  # a layout of SciPy's that we do not know: what follows imports it in the common way
+            sys.modules.pop(name, None)
+    for routine in routines.split():
+        for dtype, letter in PREFIXES.items():
+            address = get_cython_function_address(name, letter + routine)
+            _ADDRESSES[symbol(routine, dtype)] = address
+            llvm.add_symbol(symbol(routine, dtype), address)
+    if alone and "scipy.linalg" not in sys.modules:
+        sys.modules.pop(name, None)
+
+
+def emit_call(context: Any, builder: Any, routine: str, dtype: Any, arguments: list[Any]) -> Any:
+    """Emit ``void symbol(pointers...)``: Fortran takes everything by reference."""
+    function = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
+    callee = cgutils.get_or_insert_function(builder.module, function, symbol(routine, dtype))
+    builder.call(callee, arguments)
+    return context.get_dummy_value()
+
+
+def emit_int32(builder: Any, value: Any) -> Any:
+    """A reference to an int64 as Fortran's integer."""
+    return cgutils.alloca_once_value(builder, builder.trunc(value, ir.IntType(32)))
+
+
+def _reference(builder: Any, context: Any, kind: Any, letter: str, value: Any) -> Any:
+    if letter == "a":
+        return make_array(kind)(context, builder, value).data
+    if letter == "i":
+        return emit_int32(builder, value)
+    if letter == "c":
+        return cgutils.alloca_once_value(builder, builder.trunc(value, ir.IntType(8)))
+    return cgutils.alloca_once_value(builder, value)
+
+
+def lapack(routine: str, letters: str) -> Callable[..., int]:
+    """A function for compiled code that calls a routine of SciPy's.
+
+    Parameters
+    ----------
+    routine : str
+        Its name without the letter of the precision; :func:`add_symbols` has entered it.
+    letters : str
+        One an argument: ``c`` a character (given as int64), ``i`` an integer (int64, below 2**31), ``x`` a number of
+        the dtype of the arrays, ``a`` an array. A last ``e`` stands for INFO, which LAPACK's routines have and BLAS's
+        have not.
+
+    Returns
+    -------
+    function
+        Takes one tuple of the arguments and returns INFO, or 0.
+    """
+    info = letters.endswith("e")
+    inputs = letters.removesuffix("e")
+    first = inputs.index("a")
+
+    def twin(arguments: tuple[Any, ...]) -> int:
+        dtype = arguments[first].dtype
+        number = ctypes.c_float if dtype == np.float32 else ctypes.c_double
+        made: list[Any] = []
+        for letter, value in zip(inputs, arguments, strict=True):
+            if letter == "a":
+                made.append(ctypes.c_void_p(value.ctypes.data))
+            else:
+                kind = {"c": ctypes.c_byte, "i": ctypes.c_int, "x": number}[letter]
+                made.append(ctypes.byref(kind(value)))
+        status = ctypes.c_int(0)
+        address = _ADDRESSES[symbol(routine, types.float32 if dtype == np.float32 else types.float64)]
+        kinds = [ctypes.c_void_p] * len(letters)
+        ctypes.CFUNCTYPE(None, *kinds)(address)(*made, *([ctypes.byref(status)] if info else []))
+        return status.value
+
+    @intrinsic(twin)
+    def call(typing_context, arguments):
+        if not isinstance(arguments, types.BaseTuple) or len(arguments) != len(inputs):
+            return None
+        dtype = arguments[first].dtype
+        if dtype not in PREFIXES:
+            return None
+
+        def generate(context, builder, signature, values):
+            parts = cgutils.unpack_tuple(builder, values[0], len(inputs))
+            references = [
+                _reference(builder, context, kind, letter, part)
+                for kind, letter, part in zip(signature.args[0], inputs, parts, strict=True)
+            ]
+            if not info:
+                emit_call(context, builder, routine, dtype, references)
+                return ir.IntType(64)(0)
+            status = cgutils.alloca_once_value(builder, ir.IntType(32)(0))
+            emit_call(context, builder, routine, dtype, [*references, status])
+            return builder.sext(builder.load(status), ir.IntType(64))
+
+        return types.int64(arguments), generate
+
+    return call
