@@ -1,5 +1,17 @@
-"""MXNet's helpers for tests and scripts; those of symbols and sparse arrays are left out."""
+"""MXNet's helpers for tests and scripts; those of symbols and sparse arrays are left out.
 
+Test files write ``from mxnet.test_utils import *`` and rely on the modules that this brings along, so ``__all__`` has
+those that are used.
+"""
+
+import logging
+import sys
+
+import numpy as np
+from numpy import testing as npt
+
+import numbagrad as mx
+from numbagrad.nd import NDArray, array
 from numbagrad.test_utils.comparison import (
     almost_equal,
     assert_allclose,
@@ -48,7 +60,9 @@ from numbagrad.test_utils.surroundings import (
 )
 
 __all__ = [
+    "NDArray",
     "almost_equal",
+    "array",
     "assert_allclose",
     "assert_almost_equal",
     "assert_almost_equal_ignore_nan",
@@ -72,8 +86,12 @@ __all__ = [
     "get_tolerance",
     "get_tols",
     "list_gpus",
+    "logging",
     "mean_check",
+    "mx",
+    "np",
     "np_reduce",
+    "npt",
     "numeric_grad",
     "rand_ndarray",
     "rand_shape_2d",
@@ -86,6 +104,7 @@ __all__ = [
     "same",
     "same_array",
     "set_default_context",
+    "sys",
     "var_check",
     "verify_generator",
 ]
