@@ -12,6 +12,7 @@ from numbagrad import (
     nd,
     optimizer,
     random,
+    scalar,
     test_utils,
     testing,
     transforms,
@@ -22,6 +23,7 @@ from numbagrad.attribute import AttrScope
 from numbagrad.capture import jit
 from numbagrad.context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from numbagrad.errors import MXNetError
+from numbagrad.own_ops import elementwise
 
 init = initializer
 ndarray = nd
@@ -39,6 +41,7 @@ __all__ = [
     "cpu",
     "cpu_pinned",
     "current_context",
+    "elementwise",
     "gluon",
     "gpu",
     "init",
@@ -52,6 +55,7 @@ __all__ = [
     "optimizer",
     "random",
     "rnd",
+    "scalar",
     "test_utils",
     "testing",
     "transforms",

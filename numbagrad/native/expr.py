@@ -9,6 +9,10 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
+from numbagrad.errors import MXNetError
+
 UNARY = (
     "neg abs sign exp expm1 exp2 log log1p log2 log10 sqrt rsqrt cbrt rcbrt sin cos tan arcsin arccos arctan sinh cosh "
     "tanh arcsinh arccosh arctanh sigmoid softplus erf erfc erfinv gamma gammaln digamma trigamma floor ceil trunc "
@@ -21,13 +25,13 @@ BOOLEAN = frozenset("lt le gt ge eq ne logical_and logical_or logical_not".split
 _ARITY = {**dict.fromkeys(UNARY, 1), **dict.fromkeys(BINARY, 2), "where": 3}
 
 
-class TracingError(TypeError):
+class TracingError(MXNetError, TypeError):
     """Something in an elementwise function that cannot become part of an expression graph."""
 
 
 _USE_OURS = (
-    "an elementwise function works on symbols: use numbagrad's scalar functions (exp, tanh, ...) "
-    "instead of math or numpy"
+    "an elementwise function works on symbols: use numbagrad's scalar functions (from numbagrad.scalar import exp, "
+    "tanh, ...) instead of math, numpy, nd or methods"
 )
 
 
@@ -49,8 +53,9 @@ class Expr:
 
     def __bool__(self) -> bool:
         raise TracingError(
-            "an elementwise function cannot branch on its argument: use where(condition, a, b) "
-            "instead of if, and, or, not, max or min"
+            "an elementwise function cannot branch on its argument, which is a symbol: use where(condition, a, b) "
+            "instead of if, maximum and minimum instead of max and min, & | ~ instead of and, or, not, and "
+            "(a < x) & (x < b) instead of a < x < b"
         )
 
     def _number(self) -> Any:
@@ -177,16 +182,13 @@ def constant(value: Any) -> Expr:
     """A number as a node; printed in the dtype of the kernel."""
     if isinstance(value, bool):
         value = int(value)
-    if type(value) is not int and type(value) is not float:
-        try:
-            value = value.item()  # a NumPy scalar
-            if not isinstance(value, (int, float)):
-                raise ValueError
-        except (AttributeError, ValueError):
-            raise TracingError(
-                f"an elementwise function met a {type(value).__name__}; it can use its arguments and numbers only"
-            ) from None
-    return _intern("const", (), value)
+    found = value.item() if isinstance(value, np.generic) else value
+    if type(found) is not int and type(found) is not float:
+        raise TracingError(
+            f"an elementwise function met a {type(value).__name__}; it can use its arguments and numbers only: make "
+            "the array another argument"
+        )
+    return _intern("const", (), found)
 
 
 def symbol(index: int) -> Expr:
@@ -218,9 +220,12 @@ def trace(function: Callable[..., Any], inputs: int) -> Expr:
     """
     try:
         result = function(*[symbol(i) for i in range(inputs)])
-    except TypeError as error:
-        if "ufunc" in str(error):  # NumPy's own words
-            raise TracingError(_USE_OURS) from error
+    except TracingError:
+        raise
+    except (TypeError, AttributeError) as error:
+        # Python's, NumPy's and numbagrad.nd's own words for an object that does not have what they need
+        if "ufunc" in str(error) or "Expr" in str(error):
+            raise TracingError(f"{_USE_OURS} ({error})") from error
         raise
     if isinstance(result, Expr):
         return result
