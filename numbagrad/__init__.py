@@ -5,6 +5,7 @@ from numbagrad import (
     autograd,
     base,
     context,
+    engine,
     gluon,
     initializer,
     lr_scheduler,
@@ -16,6 +17,7 @@ from numbagrad import (
     test_utils,
     testing,
     transforms,
+    util,
 )
 from numbagrad.absent import absent as _absent
 from numbagrad.absent import guard as _guard
@@ -24,6 +26,7 @@ from numbagrad.capture import jit
 from numbagrad.context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from numbagrad.errors import MXNetError
 from numbagrad.own_ops import elementwise
+from numbagrad.util import is_np_array, is_np_shape, np_shape, set_np_shape, use_np_shape
 
 init = initializer
 ndarray = nd
@@ -42,28 +45,36 @@ __all__ = [
     "cpu_pinned",
     "current_context",
     "elementwise",
+    "engine",
     "gluon",
     "gpu",
     "init",
     "initializer",
+    "is_np_array",
+    "is_np_shape",
     "jit",
     "lr_scheduler",
     "name",
     "nd",
     "ndarray",
+    "np_shape",
     "num_gpus",
     "optimizer",
     "random",
     "rnd",
     "scalar",
+    "set_np_shape",
     "test_utils",
     "testing",
     "transforms",
+    "use_np_shape",
+    "util",
 ]
 
 # A program that asks for a name of MXNet that is not here yet is told so, and what is near.
 _guard(
-    attribute, autograd, base, context, initializer, lr_scheduler, name, nd, nd.linalg, nd.random, optimizer, random,
-    gluon, gluon.block, gluon.data, gluon.loss, gluon.nn, gluon.parameter, gluon.trainer, gluon.utils, test_utils,
+    attribute, autograd, base, context, engine, initializer, lr_scheduler, name, nd, nd.contrib, nd.linalg, nd.random,
+    optimizer, random, util, gluon, gluon.block, gluon.data, gluon.loss, gluon.nn, gluon.parameter, gluon.trainer,
+    gluon.utils, test_utils,
 )  # fmt: skip
 __getattr__ = _absent(__name__)

@@ -18,6 +18,8 @@ class _Labels(type):
 
     @default_ctx.setter
     def default_ctx(cls, context: "Context") -> None:
+        if not isinstance(context, Context):
+            raise TypeError(f"default_ctx: takes a Context, not {type(context).__name__}")
         # A with block that is open gets its label exchanged, and takes the new one along when it ends.
         Context._current.stack = (*Context._current.stack[:-1], context)
 

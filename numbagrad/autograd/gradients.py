@@ -11,10 +11,11 @@ from numbagrad import tape
 from numbagrad import walk as walking
 from numbagrad.errors import MXNetError
 from numbagrad.launch import aside
+from numbagrad.ops.arithmetic import add
 from numbagrad.ops.casting import cast
 from numbagrad.ops.dtypes import FLOAT32, floating
-from numbagrad.ops.shaping import identity
-from numbagrad.tape import Leaf, rebound, state
+from numbagrad.ops.shaping import full_like, identity
+from numbagrad.tape import Leaf, place, rebound, state
 from numbagrad.vjp import zeros
 from numbagrad.walk import NOTHING
 
@@ -192,7 +193,8 @@ def grad(
     retain_graph : bool, optional
         Keep the graph; the default is `create_graph`.
     create_graph : bool
-        Record the computation, so that the gradients can be differentiated in turn.
+        Record the computation, so that the gradients can be differentiated in turn; also those that are constant,
+        whose derivative is 0.
     train_mode : bool
         The training flag during the pass.
 
@@ -223,6 +225,12 @@ def grad(
     try:
         retain = create_graph if retain_graph is None else retain_graph
         found = pull(pairs, variables, retain, bool(create_graph))
+        if create_graph:
+            # A gradient that depends on no variable is a constant with a derivative, 0, not an array off the graph.
+            found = [
+                result if result is None or place(result) is not None else add(full_like(variable, value=0), result)
+                for variable, result in zip(variables, found, strict=True)
+            ]
     finally:
         flags.recording, flags.training = recording, training
     for variable, result in zip(variables, found, strict=True):

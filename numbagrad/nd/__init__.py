@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from numbagrad import dispatch, walk  # noqa: F401 - ops run once dispatch is there
 from numbagrad.nd import (
+    contrib,
     creation,
     elementwise,
     linalg,
@@ -71,4 +72,4 @@ _ATTACHED: dict[str, Any] = {
 for _name, _function in _ATTACHED.items():
     setattr(NDArray, _name, _function)
 
-__all__ = ["NDArray", "linalg", "random", *FUNCTIONS]
+__all__ = ["NDArray", "contrib", "linalg", "random", *FUNCTIONS]

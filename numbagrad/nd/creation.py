@@ -288,13 +288,16 @@ def moveaxis(tensor: NDArray, source: int | Sequence[int], destination: int | Se
     Raises
     ------
     ValueError
-        If there are not as many of one as of the other, or an axis is named twice.
+        If there are not as many of one as of the other, an axis is named twice, or there is no such axis.
     """
     ndim = len(tensor._shape)
     sources = [source] if isinstance(source, int) else list(source)
     targets = [destination] if isinstance(destination, int) else list(destination)
-    sources = [normal_axis("moveaxis", k, ndim) for k in sources]
-    targets = [normal_axis("moveaxis", k, ndim) for k in targets]
+    try:
+        sources = [normal_axis("moveaxis", k, ndim) for k in sources]
+        targets = [normal_axis("moveaxis", k, ndim) for k in targets]
+    except MXNetError as error:
+        raise ValueError(str(error)) from None
     if len(sources) != len(targets) or len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
         raise ValueError(f"moveaxis: cannot move axes {source} to {destination}")
     order = [k for k in range(ndim) if k not in sources]

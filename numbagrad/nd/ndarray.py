@@ -513,4 +513,4 @@ def resolve_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = 
     return tuple(result)
 
 
-tape.new = NDArray
+tape.new = autograd.NDArray = NDArray

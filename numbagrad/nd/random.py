@@ -6,7 +6,8 @@ each gives `shape` numbers, and the result has the shape of the parameters follo
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from inspect import Parameter, Signature
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from numbagrad.context import Context
 from numbagrad.errors import MXNetError
 from numbagrad.kernels import random as kernels
 from numbagrad.kernels.kernel import Kernel
+from numbagrad.nd.arguments import expect_array
 from numbagrad.nd.creation import _check_label, as_shape, hosted, labelled
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.nd.output import deliver
@@ -28,9 +30,14 @@ _FLOAT64 = np.dtype("float64")
 _INT64 = np.dtype("int64")
 
 
+def _left_out(dtype: Any) -> bool:
+    """Whether no dtype was given; MXNet spells that "None" too. A NumPy dtype can equal None: float64 does."""
+    return dtype is None or (isinstance(dtype, str) and dtype == "None")
+
+
 def _real(name: str, dtype: Any) -> np.dtype:
     """The dtype of a sampler of real numbers and counts."""
-    found = FLOAT32 if dtype in (None, "None") else as_dtype(dtype)
+    found = FLOAT32 if _left_out(dtype) else as_dtype(dtype)
     if found.kind != "f":
         raise MXNetError(f"{name}: dtype is float16, float32 or float64, not {found}")
     return found
@@ -169,7 +176,7 @@ def randint(
     """
     _only_name("randint", kwargs)
     _check_label(ctx)
-    target = np.dtype("int32") if dtype in (None, "None") else as_dtype(dtype)
+    target = np.dtype("int32") if _left_out(dtype) else as_dtype(dtype)
     if target.name not in ("int32", "int64"):
         raise MXNetError(f"randint: dtype is int32 or int64, not {target}")
     low, high = int(low), int(high)
@@ -311,24 +318,106 @@ def _only_name(name: str, kwargs: dict[str, Any]) -> None:
         raise TypeError(f"{name}: unexpected keyword {', '.join(kwargs)}")
 
 
-_SAMPLERS: dict[str, Callable[..., Any]] = {
-    "uniform": uniform,
-    "normal": normal,
-    "exponential": exponential,
-    "gamma": gamma,
-    "poisson": poisson,
-    "negative_binomial": negative_binomial,
-    "generalized_negative_binomial": generalized_negative_binomial,
+# ------------------------------------------------------------------------------------------- spelled as operators
+
+
+class _Spelling(NamedTuple):
+    """How MXNet's operators call the parameters of a sampler, with their defaults."""
+
+    sampler: Callable[..., NDArray]
+    random: dict[str, Any]
+    sample: tuple[str, ...]
+
+
+def _by_rate(lam: Any = 1, *rest: Any, **more: Any) -> NDArray:
+    """Exponential numbers by their rate, one over the mean."""
+    return exponential(1 / lam, *rest, **more)
+
+
+_SPELLINGS = {
+    "uniform": _Spelling(uniform, {"low": 0, "high": 1}, ("low", "high")),
+    "normal": _Spelling(normal, {"loc": 0, "scale": 1}, ("mu", "sigma")),
+    "gamma": _Spelling(gamma, {"alpha": 1, "beta": 1}, ("alpha", "beta")),
+    "exponential": _Spelling(_by_rate, {"lam": 1}, ("lam",)),
+    "poisson": _Spelling(poisson, {"lam": 1}, ("lam",)),
+    "negative_binomial": _Spelling(negative_binomial, {"k": 1, "p": 1}, ("k", "p")),
+    "generalized_negative_binomial": _Spelling(generalized_negative_binomial, {"mu": 1, "alpha": 1}, ("mu", "alpha")),
+    "randint": _Spelling(randint, {"low": Parameter.empty, "high": Parameter.empty}, ()),
 }
 
+
+def _operator(function_name: str, summary: str, parameters: dict[str, Any], draw: Callable[..., NDArray]) -> Any:
+    """A function with `parameters` (name -> default, or ``Parameter.empty``) that hands them to `draw` by name."""
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    signature = Signature([Parameter(name, kind, default=value) for name, value in parameters.items()])
+
+    def function(*args: Any, **kwargs: Any) -> NDArray:
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{function_name}: {error}") from None
+        given.apply_defaults()
+        del given.arguments["name"]
+        return draw(**given.arguments)
+
+    function.__name__ = function.__qualname__ = function_name
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__doc__ = summary
+    return function
+
+
+def _random_operator(name: str, spelling: _Spelling) -> Any:
+    def draw(shape: Any, ctx: Any, dtype: Any, out: Any, **values: Any) -> NDArray:
+        return spelling.sampler(*values.values(), shape=shape, ctx=ctx, dtype=dtype, out=out)
+
+    tail = {"shape": None, "ctx": None, "dtype": None, "out": None, "name": None}
+    summary = f"{name} numbers by parameters that are numbers; see ``nd.random.{name}``."
+    return _operator(f"random_{name}", summary, {**spelling.random, **tail}, draw)
+
+
+def _sample_operator(name: str, spelling: _Spelling) -> Any:
+    def draw(shape: Any, dtype: Any, out: Any, **values: Any) -> NDArray:
+        expect_array(f"sample_{name}", *values.values())
+        return spelling.sampler(*values.values(), shape=shape, dtype=dtype, out=out)
+
+    summary = f"{name} numbers, `shape` of them for each element of parameters that are arrays of one shape."
+    required = dict.fromkeys(spelling.sample, Parameter.empty)
+    return _operator(
+        f"sample_{name}", summary, {**required, "shape": None, "dtype": None, "out": None, "name": None}, draw
+    )
+
+
+def _like_operator(name: str, spelling: _Spelling) -> Any:
+    def draw(data: Any, out: Any, **values: Any) -> NDArray:
+        expect_array(f"{name}_like", data)
+        return spelling.sampler(*values.values(), shape=data._shape, dtype=data._flat.dtype, ctx=data._context, out=out)
+
+    summary = f"{name} numbers in the shape and dtype of `data`; see ``nd.random.{name}``."
+    parameters = {"data": Parameter.empty, **spelling.random, "out": None, "name": None}
+    return _operator(f"{name}_like", summary, parameters, draw)
+
+
+_RANDOM = {f"random_{name}": _random_operator(name, spelling) for name, spelling in _SPELLINGS.items()}
+_SAMPLE = {f"sample_{name}": _sample_operator(name, one) for name, one in _SPELLINGS.items() if one.sample}
+_LIKE = {f"{name}_like": _like_operator(name, one) for name, one in _SPELLINGS.items() if one.sample}
+
+globals().update(_LIKE)
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: function for name, function in _SAMPLERS.items() if name != "gamma"},  # nd.gamma is the gamma function
-    **{f"random_{name}": function for name, function in _SAMPLERS.items()},
-    **{f"sample_{name}": function for name, function in _SAMPLERS.items()},
-    "random_randint": randint,
+    "uniform": _RANDOM["random_uniform"],
+    "normal": _RANDOM["random_normal"],
+    **_RANDOM,
+    **_SAMPLE,
     "sample_multinomial": multinomial,
     "shuffle": shuffle,
 }
 """Names in ``nd`` itself."""
 
-__all__ = [*_SAMPLERS, "bernoulli", "multinomial", "randint", "randn", "shuffle"]
+__all__ = [
+    *_SPELLINGS,
+    *_LIKE,
+    "bernoulli",
+    "multinomial",
+    "randn",
+    "shuffle",
+]

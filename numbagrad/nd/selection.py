@@ -124,6 +124,14 @@ def one_hot(
     return deliver(result, out)
 
 
+def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
+    """Write 1 at the index of each row of the matrix `out`, 0 elsewhere; returns `out`. See :func:`one_hot`."""
+    expect_array("onehot_encode", indices, out)
+    if len(out._shape) != 2:
+        raise MXNetError(f"onehot_encode: out must be a matrix, not of shape {out._shape}")
+    return one_hot(indices, out._shape[1], dtype=out._flat.dtype, out=out)
+
+
 def gather_nd(data: NDArray, indices: NDArray, out: Any = None, name: str | None = None) -> NDArray:
     """``data[indices[0], indices[1], ...]``: axis 0 of `indices` counts leading axes of `data`.
 
@@ -417,6 +425,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "fill_element_0index": fill_element_0index,
     "gather_nd": gather_nd,
     "one_hot": one_hot,
+    "onehot_encode": onehot_encode,
     "pick": pick,
     "scatter_nd": scatter_nd,
     "slice": slice,

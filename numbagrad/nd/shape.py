@@ -163,9 +163,15 @@ def broadcast_to(data: NDArray, shape: Any, out: Out = None, name: Name = None) 
     return deliver(broadcast_op(data, shape=target), out)
 
 
-def _broadcast_to_method(self: NDArray, *shape: Any) -> NDArray:
-    """The array repeated to `shape` by NumPy's rules; ValueError where it does not fit."""
-    target = _ints(shape[0]) if len(shape) == 1 else _ints(shape)
+def _broadcast_to_method(self: NDArray, *axes: Any, shape: Any = None) -> NDArray:
+    """The array repeated to a shape, given axis by axis, as a tuple or as `shape`, by NumPy's rules.
+
+    ValueError where it does not fit.
+    """
+    if bool(axes) is (shape is not None):
+        raise TypeError("broadcast_to: takes one shape")
+    given = axes if shape is None else (shape,)
+    target = _ints(given[0]) if len(given) == 1 else _ints(given)
     try:
         return broadcast_op(self, shape=target)
     except MXNetError as error:

@@ -166,7 +166,14 @@ polygamma = elementwise(
 
 # ---------------------------------------------------------------------------------------------- activations
 
-relu = elementwise("relu", lambda x: s.where(x <= 0, 0, x), 1, numpy=lambda x: np.maximum(x, 0), domain=(0.1, 2.0))
+relu = elementwise(
+    "relu",
+    lambda x: s.where(x <= 0, 0, x),
+    1,
+    vjp=lambda g, y, x: [s.where(x <= 0, 0, s.where(x > 0, g, x))],  # NaN where x is NaN, as in dense
+    numpy=lambda x: np.maximum(x, 0),
+    domain=(0.1, 2.0),
+)
 sigmoid = _float("sigmoid", special.expit)
 softplus = _float("softplus", lambda x: np.logaddexp(x, 0))
 softsign = elementwise(

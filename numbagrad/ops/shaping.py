@@ -8,6 +8,7 @@ import numpy as np
 from numbagrad.errors import MXNetError
 from numbagrad.kernels import strided
 from numbagrad.launch import launch
+from numbagrad.ops.arithmetic import multiply
 from numbagrad.ops.casting import raw
 from numbagrad.ops.layout import Shape, size_of
 from numbagrad.ops.registry import ArrayLike, Context, Output, Sample, composed
@@ -77,6 +78,20 @@ def _make_loss_vjp(context: Context, g: Any) -> Any:
 )
 def make_loss(x: ArrayLike) -> Output:
     """A copy that starts the gradient anew: ones go back from it, whatever comes to it."""
+    out = np.empty_like(x._flat)
+    launch(strided.copy, raw(x._flat), raw(out), out.size)
+    return out, x._shape
+
+
+@composed(
+    "scale_gradient",
+    lambda context, g: multiply(g, context.params["factor"]),
+    float16=True,
+    differentiable=False,
+    samples=lambda: [Sample((_x(2, 3),), {"factor": -0.5}, np.array)],
+)
+def scale_gradient(x: ArrayLike, *, factor: float) -> Output:
+    """A copy whose gradient is multiplied by `factor`."""
     out = np.empty_like(x._flat)
     launch(strided.copy, raw(x._flat), raw(out), out.size)
     return out, x._shape

@@ -190,3 +190,34 @@ def test_recording_is_restored_after_create_graph():
         y = x * x
     autograd.grad(y, x, create_graph=1, train_mode=0)
     assert (autograd.is_recording(), autograd.is_training()) == (False, False)
+
+
+@pytest.mark.parametrize("function", [lambda x: 3 * x, lambda x: x, nd.radians, nd.floor, lambda x: nd.Dropout(x)])
+def test_a_constant_gradient_has_a_gradient_of_zero(function):
+    x = nd.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        (first,) = autograd.grad(function(x) + 0, x, create_graph=True, retain_graph=True)
+        (second,) = autograd.grad(first, x, create_graph=True)
+    expected = {nd.radians: np.pi / 180, nd.floor: 0}.get(function)
+    if expected is not None:
+        np.testing.assert_allclose(first.asnumpy(), [expected] * 2, rtol=1e-6)
+    assert second.asnumpy().tolist() == [0, 0]
+    x.grad[:] = 7
+    first.backward()
+    assert x.grad.asnumpy().tolist() == [0, 0]
+
+
+def test_get_symbol_names_the_variables():
+    x, z = nd.ones((1,)), nd.ones((1,))
+    with pytest.raises(MXNetError, match="not in a graph"):
+        autograd.get_symbol(x)
+    for array in (x, z):
+        array.attach_grad()
+    with autograd.record():
+        one = x * x + 2 * x - 1
+        two = (x * x + 2 * z - 1).split(1, axis=0)
+    assert autograd.get_symbol(one).list_arguments() == ["var0"]
+    assert autograd.get_symbol(two).list_arguments() == ["var0", "var1"]
+    assert autograd.get_symbol(x).list_arguments() == ["var0"]
+    assert len(autograd.get_symbol(one).list_outputs()) == 1

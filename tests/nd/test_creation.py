@@ -192,3 +192,9 @@ def test_shapes_and_keywords_are_checked():
         nd.zeros(2, dtype="complex64")
     with pytest.raises(mx.MXNetError, match="row_sparse"):
         nd.zeros(2, stype="row_sparse")
+
+
+@pytest.mark.parametrize(("source", "target"), [(3, 0), (-4, 0), (0, 5), (0, (0, 1)), ((0, 1), (1, 1))])
+def test_moveaxis_refuses_axes_that_are_not_there(source, target):
+    with pytest.raises(ValueError, match="moveaxis"):
+        nd.moveaxis(nd.zeros((1, 2, 3)), source, target)

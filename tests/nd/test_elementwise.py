@@ -204,3 +204,13 @@ def test_cast_copies():
     y = nd.cast(x, dtype="float32")
     y[:] = 0
     np.testing.assert_allclose(x.asnumpy(), [1.7, -1.7], rtol=1e-6)
+
+
+def test_relu_passes_nan_on_in_both_directions():
+    x = nd.array([np.nan, -1, 0, 2])
+    x.attach_grad()
+    with autograd.record():
+        y = nd.relu(x)
+    y.backward(nd.array([5, 5, 5, 5]))
+    np.testing.assert_array_equal(y.asnumpy(), [np.nan, 0, 0, 2])
+    np.testing.assert_array_equal(x.grad.asnumpy(), [np.nan, 0, 0, 5])

@@ -48,9 +48,7 @@ def test_moments_shapes_and_dtypes(name):
 
 
 def test_aliases():
-    assert nd.random_normal is nd.random.normal
-    assert nd.sample_gamma is nd.random.gamma
-    assert nd.uniform is nd.random.uniform
+    assert nd.uniform is nd.random_uniform
     assert mx.random.normal is nd.random.normal
     assert nd.gamma(nd.array([5.0])).asscalar() == pytest.approx(24, rel=1e-6)  # the function, no sampler
 
@@ -155,3 +153,36 @@ def test_shuffle_and_bernoulli():
     flips = nd.random.bernoulli(0.3, shape=N).asnumpy()
     assert set(np.unique(flips)) == {0, 1}
     assert abs(flips.mean() - 0.3) < 0.02
+
+
+def test_operators_spell_parameters_their_own_way():
+    def drawn(function, *args, **kwargs):
+        mx.random.seed(3)
+        return function(*args, **kwargs).asnumpy().tolist()
+
+    number, one, four = nd.random.normal, nd.array([1.0]), nd.array([4.0])
+    assert drawn(nd.random_normal, 1, 4, (3,)) == drawn(number, 1, 4, (3,))
+    assert drawn(nd.normal, 1, 4, (3,), mx.cpu(0), "float64") == drawn(number, 1, 4, (3,), "float64")
+    assert drawn(nd.sample_normal, mu=one, sigma=four) == drawn(number, one, four)
+    assert drawn(nd.random_exponential, lam=4, shape=3) == drawn(nd.random.exponential, 0.25, 3)
+    assert drawn(nd.sample_exponential, lam=four, shape=(3,)) == drawn(nd.random.exponential, nd.array([0.25]), 3)
+    like = nd.zeros((2, 3), dtype="float64")
+    assert drawn(nd.random.normal_like, like, loc=1, scale=4) == drawn(number, 1, 4, (2, 3), "float64")
+    assert nd.random.uniform_like(like, 3, 4).dtype == np.float64
+    assert drawn(nd.random_randint, low=0, high=9, shape=3) == drawn(nd.random.randint, 0, 9, 3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"), [(None, (1,)), ((), (1,)), (1, (1, 1)), ((1,), (1, 1)), ((2, 3), (1, 2, 3))]
+)
+def test_sample_operators_draw_one_for_each_parameter(shape, expected):
+    assert nd.sample_normal(mu=nd.array([10.0]), sigma=nd.array([0.5]), shape=shape).shape == expected
+
+
+def test_operators_refuse_what_they_do_not_know():
+    with pytest.raises(TypeError, match=r"random_uniform.*loc"):
+        nd.random_uniform(loc=1)
+    with pytest.raises(TypeError, match="sample_uniform: takes an NDArray"):
+        nd.sample_uniform(0, 1)
+    with pytest.raises(TypeError, match=r"sample_uniform.*high"):
+        nd.sample_uniform(nd.array([1.0]))

@@ -344,3 +344,11 @@ def test_out():
         y = target * target
     y.backward()
     np.testing.assert_array_equal(x.grad.asnumpy(), [0, 4, 6, 0])
+
+
+def test_onehot_encode_writes_to_out():
+    out = nd.full((2, 3), 9)
+    assert nd.onehot_encode(nd.array([0, 2]), out) is out
+    assert out.asnumpy().tolist() == [[1, 0, 0], [0, 0, 1]]
+    with pytest.raises(MXNetError, match="onehot_encode"):
+        nd.onehot_encode(nd.array([0, 2]), nd.zeros((2,)))

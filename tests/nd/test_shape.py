@@ -158,3 +158,14 @@ def test_the_method_broadcast_to_raises_value_error():
     assert nd.ones((2, 1)).broadcast_to((2, 3)).shape == (2, 3)
     with pytest.raises(ValueError, match="broadcast"):
         nd.ones((2, 1)).broadcast_to((3, 3))
+
+
+def test_broadcast_to_as_a_method():
+    x = nd.array([[1], [2]])
+    for result in (x.broadcast_to((2, 3)), x.broadcast_to(2, 3), x.broadcast_to(shape=(2, 3))):
+        assert result.asnumpy().tolist() == [[1, 1, 1], [2, 2, 2]]
+    with pytest.raises(ValueError, match="broadcast_to"):
+        x.broadcast_to((3, 2))
+    for wrong in ({}, {"shape": None}):
+        with pytest.raises(TypeError):
+            x.broadcast_to(**wrong)
