@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from numbagrad import dispatch, walk  # noqa: F401 - ops run once dispatch is there
 from numbagrad.nd import (
+    contraction,
     contrib,
     creation,
     elementwise,
@@ -21,6 +22,7 @@ from numbagrad.nd.indexing import getitem, setitem
 from numbagrad.nd.ndarray import NDArray
 
 FUNCTIONS: dict[str, Any] = {
+    **contraction.FUNCTIONS,
     **creation.FUNCTIONS,
     **elementwise.FUNCTIONS,
     **{f"linalg_{name}": function for name, function in linalg.FUNCTIONS.items()},
