@@ -25,7 +25,7 @@ from numbagrad.attribute import AttrScope
 from numbagrad.capture import jit
 from numbagrad.context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from numbagrad.errors import MXNetError
-from numbagrad.own_ops import elementwise
+from numbagrad.own_ops import elementwise, register_op
 from numbagrad.util import is_np_array, is_np_shape, np_shape, set_np_shape, use_np_shape
 
 init = initializer
@@ -61,6 +61,7 @@ __all__ = [
     "num_gpus",
     "optimizer",
     "random",
+    "register_op",
     "rnd",
     "scalar",
     "set_np_shape",

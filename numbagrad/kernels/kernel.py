@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from numbagrad.errors import MXNetError
 from numbagrad.native.compiler import PLAIN, njit
 
 ROLES = frozenset({"in", "out", "inout", "size", "scalar", "static"})
@@ -57,7 +58,7 @@ class Kernel:
     def failure(self, status: int) -> Exception:
         """The exception for a nonzero return value."""
         index, code = divmod(status, 256)
-        kind, message = self.failures[code]
+        kind, message = self.failures.get(code, (MXNetError, f"{self.name}: failed with the unknown status {status}"))
         return kind(message.replace("{index}", str(index)))
 
 

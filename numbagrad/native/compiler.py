@@ -11,10 +11,13 @@ from typing import Any
 
 import numba
 from numba import config
+from numba.core.errors import NumbaError as CompilationError
 from numba.extending import intrinsic as _numba_intrinsic
 
 from numbagrad.native.cache import KernelCache, fingerprint
 from numbagrad.native.deferred import Deferred
+
+__all__ = ["PLAIN", "PYTHON_MODE", "REASSOCIATE", "CompilationError", "address_of", "intrinsic", "njit"]
 
 PLAIN = ("nsz",)
 """Fast-math flags of elementwise code: a fused loop gives the bits of separate ones."""

@@ -26,7 +26,7 @@ class OwnElementwise(Elementwise):
     __wrapped__: Callable[..., Any]
 
     def __init__(self, function: Callable[..., Any], name: str | None, result: str | None) -> None:
-        title: str = name or getattr(function, "__name__", "elementwise")
+        title = name or str(getattr(function, "__name__", "elementwise"))
         parameters = _parameters(title, function)
         self.positional = sum(p.kind is not p.KEYWORD_ONLY for p in parameters)
         self.names = [p.name for p in parameters]
