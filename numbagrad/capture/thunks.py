@@ -1,17 +1,13 @@
-"""Kernels in the one form that a table can call: a C function of words and scalars.
-
-A thunk reads its arguments in order: an array is two words (address, length), a size or static one word, a scalar one
-float64. There is one thunk a kernel and set of dtypes; its code is cached on disk like any kernel's.
-"""
+"""The thunk of a kernel for the dtypes of its arguments."""
 
 from typing import Any
 
+import numba
 import numpy as np
+from numba import types
 
 from numbagrad.kernels.kernel import Kernel
-from numbagrad.native.cache import fingerprint, generated_module
-from numbagrad.native.compiler import address_of
-from numbagrad.native.memory import THUNK
+from numbagrad.native.thunk import thunk
 
 _addresses: dict[tuple[int, tuple[str, ...]], tuple[int, Kernel]] = {}
 
@@ -29,36 +25,10 @@ def kinds_of(kernel: Kernel, arguments: tuple[Any, ...]) -> tuple[str, ...]:
     return tuple(kinds)
 
 
-def thunk_source(name: str, kinds: tuple[str, ...], mark: str) -> str:
-    """The module of a thunk; ``kernel`` is put into its namespace before it is compiled."""
-    arguments, words, scalars = [], 0, 0
-    arrays = sorted({kind for kind in kinds if kind not in ("word", "scalar")})
-    for kind in kinds:
-        if kind == "word":
-            arguments.append(f"words[{words}]")
-            words += 1
-        elif kind == "scalar":
-            arguments.append(f"scalars[{scalars}]")
-            scalars += 1
-        else:
-            arguments.append(f"{kind}_at(words[{words}], words[{words + 1}])")
-            words += 2
-    lines = [
-        f"# {mark}",
-        "from numbagrad.native.compiler import njit",
-        "from numbagrad.native.memory import ARRAY_AT",
-        "",
-    ]
-    lines += [f'{kind}_at = ARRAY_AT["{kind}"]' for kind in arrays]
-    lines += [
-        "",
-        "",
-        "@njit(c_form=True)",
-        "def thunk(words, scalars):",
-        f"    return kernel({', '.join(arguments)})",
-        "",
-    ]
-    return "\n".join(lines)
+def _type_of(kind: str) -> Any:
+    if kind in ("word", "scalar"):
+        return types.int64 if kind == "word" else types.float64
+    return types.Array(numba.from_dtype(np.dtype(kind)), 1, "C")
 
 
 def thunk_address(kernel: Kernel, kinds: tuple[str, ...]) -> int:
@@ -66,8 +36,5 @@ def thunk_address(kernel: Kernel, kinds: tuple[str, ...]) -> int:
     key = (id(kernel), kinds)
     found = _addresses.get(key)
     if found is None:
-        mark = fingerprint(kernel.function)
-        module = generated_module(f"thunk_{kernel.name}", thunk_source(kernel.name, kinds, mark))
-        module.kernel = kernel.function  # type: ignore[attr-defined]
-        found = _addresses[key] = (address_of(module.thunk, THUNK), kernel)
+        found = _addresses[key] = (thunk(kernel.function, tuple(map(_type_of, kinds))), kernel)
     return found[0]

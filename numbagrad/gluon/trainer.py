@@ -231,7 +231,8 @@ class Trainer:
             rule.update is shared.update
             and rule.update_multi_precision is shared.update_multi_precision
             and all(
-                len(replicas) == 1 and replicas[0]._flat.dtype.name in rule.table_kernels
+                len(replicas) == 1
+                and any(replicas[0]._flat.dtype.name in kernels for kernels in rule.table_kernels.values())
                 for _, _, replicas in self._trained
             )
         )

@@ -16,7 +16,7 @@ from numbagrad.kernels.gemm import TOO_LARGE, gemm, gemm_into
 from numbagrad.kernels.kernel import Kernel, kernel
 from numbagrad.native import blas, vmath
 from numbagrad.native.compiler import njit
-from numbagrad.native.memory import apart, scratch
+from numbagrad.native.memory import piece, scratch
 
 ACTIVATIONS = {None: 0, "relu": 1, "sigmoid": 2, "tanh": 3, "softrelu": 4, "softsign": 5}
 """MXNet's name of an activation -> the code that the kernels take as `act`."""
@@ -33,25 +33,19 @@ _U = np.uintp
 Part = tuple[Kernel, tuple[Any, ...]]
 
 
-@njit
+@njit(apart=True)
 def _bias_piecewise(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> None:
     """Compute y = relu(y + b) where `act` is 1, y + b where it is 0; NaN stays NaN."""
-    apart()
-    zero = y.dtype.type(0)
-    if not has_bias:
-        if act:
-            for i in range(n * units):
-                y[i] = zero if y[i] <= zero else y[i]
-        return
-    for i in range(n):
-        row = y[i * units : i * units + units]
-        if act:
+    low = y.dtype.type(0) if act else y.dtype.type(-np.inf)
+    if has_bias:
+        for i in range(n):
+            row = piece(y, i * units, units)
             for j in range(units):
                 value = row[j] + b[j]
-                row[j] = zero if value <= zero else value
-        else:
-            for j in range(units):
-                row[j] += b[j]
+                row[j] = low if value <= low else value
+    elif act:
+        for i in range(n * units):
+            y[i] = low if y[i] <= low else y[i]
 
 
 @njit
@@ -63,7 +57,7 @@ def _bias_smooth(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) ->
         block = y[start * units : min(n, start + rows) * units]
         if has_bias:
             for i in range(min(n, start + rows) - start):
-                row = block[i * units : i * units + units]
+                row = piece(block, i * units, units)
                 for j in range(units):
                     row[j] += b[j]
         if act == 2:
@@ -88,7 +82,7 @@ def _bias_any(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> No
         _bias_smooth(y, b, n, units, has_bias, act)
 
 
-@njit
+@njit(apart=True)
 def _vjp_piecewise(g: Any, y: Any, gz: Any, size: int, act: int) -> None:
     """Compute gz = g relu'(x): relu'(0) is 0, and a unit that is off passes nothing on, not even NaN."""
     zero = y.dtype.type(0)
@@ -123,17 +117,13 @@ def _vjp_any(g: Any, y: Any, gz: Any, size: int, act: int) -> None:
         _vjp_smooth(g, y, gz, size, act)
 
 
-@njit
+@njit(apart=True)
 def _column_sums(g: Any, out: Any, n: int, units: int, add: int) -> None:
     """The sum over rows, four rows at a time in the dtype of g and float64 across: error does not grow with n."""
-    apart()
     width = _U(units)
     sums = scratch(units, np.float64)
     for j in range(width):
-        sums[j] = 0
-    if add:
-        for j in range(width):
-            sums[j] = out[j]
+        sums[j] = np.float64(out[j]) if add else 0.0
     fours = n // 4
     for i in range(fours):
         first = _U(4 * i * units)

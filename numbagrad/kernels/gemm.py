@@ -10,6 +10,7 @@ from numbagrad.errors import MXNetError
 from numbagrad.kernels.kernel import kernel
 from numbagrad.native import blas
 from numbagrad.native.compiler import njit
+from numbagrad.native.memory import piece
 
 TOO_LARGE = {1: (MXNetError, "gemm: a matrix has more than 2147483647 rows or columns, more than BLAS can count")}
 
@@ -48,9 +49,9 @@ def gemm_update(a: Any, b: Any, w: Any, hyper: Any, m: int, n: int, k: int, ta: 
 @njit
 def _each(batch: int, m: int, n: int, k: int, ta: int, tb: int, a: Any, b: Any, beta: Any, c: Any) -> None:
     for i in range(batch):
-        left = a[i * m * k : (i + 1) * m * k]
-        right = b[i * k * n : (i + 1) * k * n]
-        blas.gemm(ta, tb, m, n, k, a.dtype.type(1), left, right, beta, c[i * m * n : (i + 1) * m * n])
+        left = piece(a, i * m * k, m * k)
+        right = piece(b, i * k * n, k * n)
+        blas.gemm(ta, tb, m, n, k, a.dtype.type(1), left, right, beta, piece(c, i * m * n, m * n))
 
 
 @kernel("in in out size size size size static static", failures=TOO_LARGE)

@@ -5,6 +5,7 @@ from typing import Any
 
 from numbagrad.errors import MXNetError
 from numbagrad.native.compiler import PLAIN, njit
+from numbagrad.native.thunk import RAISED
 
 ROLES = frozenset({"in", "out", "inout", "size", "scalar", "static"})
 
@@ -58,6 +59,8 @@ class Kernel:
     def failure(self, status: int) -> Exception:
         """The exception for a nonzero return value."""
         index, code = divmod(status, 256)
+        if code == RAISED:
+            return MemoryError(f"{self.name}: no memory for what it works with")
         kind, message = self.failures.get(code, (MXNetError, f"{self.name}: failed with the unknown status {status}"))
         return kind(message.replace("{index}", str(index)))
 

@@ -12,7 +12,7 @@ from numbagrad.kernels.kernel import kernel
 from numbagrad.kernels.softmax import block_sum, softmax_rows
 from numbagrad.native import vmath
 from numbagrad.native.compiler import njit
-from numbagrad.native.memory import scratch
+from numbagrad.native.memory import piece, scratch
 
 LABEL_FAILURES = {
     1: (MXNetError, "SoftmaxCrossEntropyLoss: label out of range: every label must be an integer in [0, classes)"),
@@ -34,7 +34,7 @@ def softmax_ce(x: Any, label: Any, loss: Any, p: Any, n: int, classes: int, weig
     for i in range(n):
         loss[i] = vmath.log(loss[i])
     for i in range(n):
-        row = x[i * classes : (i + 1) * classes]
+        row = piece(x, i * classes, classes)
         loss[i] = factor * (loss[i] - (row[int(label[i])] - shifts[i]))
     return 0
 
@@ -43,8 +43,8 @@ def softmax_ce(x: Any, label: Any, loss: Any, p: Any, n: int, classes: int, weig
 def softmax_ce_vjp(g: Any, p: Any, label: Any, dx: Any, n: int, classes: int, weight: float) -> int:
     """Compute dx = weight g (p - onehot(label)); the labels have been checked by :data:`softmax_ce`."""
     for i in range(n):
-        row = p[i * classes : (i + 1) * classes]
-        out = dx[i * classes : (i + 1) * classes]
+        row = piece(p, i * classes, classes)
+        out = piece(dx, i * classes, classes)
         factor = p.dtype.type(weight) * g[i]
         for j in range(classes):
             out[j] = factor * row[j]
@@ -62,8 +62,8 @@ def softmax_ce_dense(x: Any, z: Any, loss: Any, p: Any, n: int, classes: int, we
     for i in range(n):
         loss[i] = vmath.log(loss[i])
     for i in range(n):
-        row = x[i * classes : (i + 1) * classes]
-        target = z[i * classes : (i + 1) * classes]
+        row = piece(x, i * classes, classes)
+        target = piece(z, i * classes, classes)
         shift = shifts[i]
         logarithm = loss[i]
         total = np.float64(0)
@@ -79,9 +79,9 @@ def softmax_ce_dense(x: Any, z: Any, loss: Any, p: Any, n: int, classes: int, we
 def softmax_ce_dense_vjp(g: Any, p: Any, z: Any, dx: Any, n: int, classes: int, weight: float) -> int:
     """Compute dx = weight g (p sum(z) - z)."""
     for i in range(n):
-        row = p[i * classes : (i + 1) * classes]
-        target = z[i * classes : (i + 1) * classes]
-        out = dx[i * classes : (i + 1) * classes]
+        row = piece(p, i * classes, classes)
+        target = piece(z, i * classes, classes)
+        out = piece(dx, i * classes, classes)
         total = np.float64(0)
         for j in range(classes):
             total += np.float64(target[j])
@@ -101,8 +101,8 @@ def softmax_ce_dense_label_vjp(g: Any, x: Any, dz: Any, n: int, classes: int, we
     for i in range(n):
         logarithms[i] = vmath.log(logarithms[i])
     for i in range(n):
-        row = x[i * classes : (i + 1) * classes]
-        out = dz[i * classes : (i + 1) * classes]
+        row = piece(x, i * classes, classes)
+        out = piece(dz, i * classes, classes)
         factor = x.dtype.type(weight) * g[i]
         for j in range(classes):
             out[j] = factor * (logarithms[i] - (row[j] - shifts[i]))
@@ -151,7 +151,7 @@ def sigmoid_bce(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float
         return 0
     terms = scratch(inner, x.dtype)
     for i in range(batch):
-        _bce_terms(x[i * inner : (i + 1) * inner], z[i * inner : (i + 1) * inner], terms)
+        _bce_terms(piece(x, i * inner, inner), piece(z, i * inner, inner), terms)
         loss[i] = _mean(terms, inner, weight)
     return 0
 
@@ -165,9 +165,9 @@ def sigmoid_bce_vjp(g: Any, x: Any, z: Any, dx: Any, batch: int, inner: int, wei
             dx[i] = scale * g[i] * (vmath.sigmoid(x[i]) - x.dtype.type(z[i]))
         return 0
     for i in range(batch):
-        logits = x[i * inner : (i + 1) * inner]
-        labels = z[i * inner : (i + 1) * inner]
-        out = dx[i * inner : (i + 1) * inner]
+        logits = piece(x, i * inner, inner)
+        labels = piece(z, i * inner, inner)
+        out = piece(dx, i * inner, inner)
         factor = scale * g[i]
         for j in range(inner):
             out[j] = factor * (vmath.sigmoid(logits[j]) - x.dtype.type(labels[j]))
@@ -179,8 +179,8 @@ def sigmoid_bce_label_vjp(g: Any, x: Any, dz: Any, batch: int, inner: int, weigh
     """Compute dz = -weight g / inner x."""
     scale = x.dtype.type(weight / np.float64(inner))
     for i in range(batch):
-        logits = x[i * inner : (i + 1) * inner]
-        out = dz[i * inner : (i + 1) * inner]
+        logits = piece(x, i * inner, inner)
+        out = piece(dz, i * inner, inner)
         factor = scale * g[i]
         for j in range(inner):
             out[j] = -(factor * logits[j])
@@ -196,7 +196,7 @@ def l2(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float) -> int:
         return 0
     terms = scratch(inner, x.dtype)
     for i in range(batch):
-        _l2_terms(x[i * inner : (i + 1) * inner], z[i * inner : (i + 1) * inner], terms)
+        _l2_terms(piece(x, i * inner, inner), piece(z, i * inner, inner), terms)
         loss[i] = _mean(terms, inner, weight)
     return 0
 
@@ -206,9 +206,9 @@ def l2_vjp(g: Any, x: Any, z: Any, dx: Any, batch: int, inner: int, weight: floa
     """Compute dx = weight g / inner (x - z); exchange x and z for the gradient of the label."""
     scale = x.dtype.type(weight / np.float64(inner))
     for i in range(batch):
-        predictions = x[i * inner : (i + 1) * inner]
-        labels = z[i * inner : (i + 1) * inner]
-        out = dx[i * inner : (i + 1) * inner]
+        predictions = piece(x, i * inner, inner)
+        labels = piece(z, i * inner, inner)
+        out = piece(dx, i * inner, inner)
         factor = scale * g[i]
         for j in range(inner):
             out[j] = factor * (predictions[j] - x.dtype.type(labels[j]))
@@ -224,7 +224,7 @@ def l1(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float) -> int:
         return 0
     terms = scratch(inner, x.dtype)
     for i in range(batch):
-        _l1_terms(x[i * inner : (i + 1) * inner], z[i * inner : (i + 1) * inner], terms)
+        _l1_terms(piece(x, i * inner, inner), piece(z, i * inner, inner), terms)
         loss[i] = _mean(terms, inner, weight)
     return 0
 
@@ -235,9 +235,9 @@ def l1_vjp(g: Any, x: Any, z: Any, dx: Any, batch: int, inner: int, weight: floa
     scale = x.dtype.type(weight / np.float64(inner))
     zero = x.dtype.type(0)
     for i in range(batch):
-        predictions = x[i * inner : (i + 1) * inner]
-        labels = z[i * inner : (i + 1) * inner]
-        out = dx[i * inner : (i + 1) * inner]
+        predictions = piece(x, i * inner, inner)
+        labels = piece(z, i * inner, inner)
+        out = piece(dx, i * inner, inner)
         factor = scale * g[i]
         for j in range(inner):
             difference = predictions[j] - x.dtype.type(labels[j])

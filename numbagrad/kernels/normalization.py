@@ -14,6 +14,7 @@ import numpy as np
 from numbagrad.kernels.kernel import kernel
 from numbagrad.kernels.softmax import block_sum
 from numbagrad.native.compiler import REASSOCIATE, njit
+from numbagrad.native.memory import piece
 
 _BLOCK = 1024
 """Elements summed in their own dtype before float64 takes over."""
@@ -24,7 +25,8 @@ def _block_squares(x: Any, shift: Any) -> float:
     """The sum of (x - shift)^2."""
     total = np.float64(0)
     for start in range(0, x.size, _BLOCK):
-        block = x[start : start + _BLOCK]
+        size = min(_BLOCK, x.size - start)
+        block = piece(x, start, size)
         part = x.dtype.type(0)
         for i in range(block.size):
             part += (block[i] - shift) * (block[i] - shift)
@@ -37,8 +39,9 @@ def _block_moment(g: Any, x: Any, shift: Any) -> float:
     """The sum of g (x - shift)."""
     total = np.float64(0)
     for start in range(0, x.size, _BLOCK):
-        left = g[start : start + _BLOCK]
-        right = x[start : start + _BLOCK]
+        size = min(_BLOCK, x.size - start)
+        left = piece(g, start, size)
+        right = piece(x, start, size)
         part = x.dtype.type(0)
         for i in range(left.size):
             part += left[i] * (right[i] - shift)
@@ -51,8 +54,9 @@ def _weighted_sum(g: Any, weight: Any) -> float:
     """The sum of g weight."""
     total = np.float64(0)
     for start in range(0, g.size, _BLOCK):
-        left = g[start : start + _BLOCK]
-        right = weight[start : start + _BLOCK]
+        size = min(_BLOCK, g.size - start)
+        left = piece(g, start, size)
+        right = piece(weight, start, size)
         part = g.dtype.type(0)
         for i in range(left.size):
             part += left[i] * right[i]
@@ -65,9 +69,10 @@ def _weighted_moment(g: Any, weight: Any, x: Any, shift: Any) -> float:
     """The sum of g weight (x - shift)."""
     total = np.float64(0)
     for start in range(0, g.size, _BLOCK):
-        left = g[start : start + _BLOCK]
-        middle = weight[start : start + _BLOCK]
-        right = x[start : start + _BLOCK]
+        size = min(_BLOCK, g.size - start)
+        left = piece(g, start, size)
+        middle = piece(weight, start, size)
+        right = piece(x, start, size)
         part = g.dtype.type(0)
         for i in range(left.size):
             part += left[i] * middle[i] * (right[i] - shift)
@@ -143,23 +148,23 @@ def _channel_means(x: Any, outer: int, n: int, inner: int, mean: Any, variance: 
     sums = np.zeros(n, np.float64)
     if inner == 1:
         for o in range(outer):
-            _row_add(x[o * n : o * n + n], sums)
+            _row_add(piece(x, o * n, n), sums)
     else:
         for o in range(outer):
             for c in range(n):
                 start = (o * n + c) * inner
-                sums[c] += block_sum(x[start : start + inner])
+                sums[c] += block_sum(piece(x, start, inner))
     for c in range(n):
         mean[c] = mean.dtype.type(sums[c] / count)
         variance[c] = 0
     if inner == 1:
         for o in range(outer):
-            _row_add_squares(x[o * n : o * n + n], mean, variance)
+            _row_add_squares(piece(x, o * n, n), mean, variance)
     else:
         for o in range(outer):
             for c in range(n):
                 start = (o * n + c) * inner
-                variance[c] += _block_squares(x[start : start + inner], mean[c])
+                variance[c] += _block_squares(piece(x, start, inner), mean[c])
     for c in range(n):
         variance[c] /= count
 
@@ -169,12 +174,12 @@ def _normalize(x: Any, mean: Any, scale: Any, beta: Any, y: Any, outer: int, n: 
     """Set y = (x - mean) scale + beta, channel by channel."""
     if inner == 1:
         for o in range(outer):
-            _row_normalize(x[o * n : o * n + n], mean, scale, beta, y[o * n : o * n + n])
+            _row_normalize(piece(x, o * n, n), mean, scale, beta, piece(y, o * n, n))
     else:
         for o in range(outer):
             for c in range(n):
                 start = (o * n + c) * inner
-                _stretch_normalize(x[start : start + inner], mean[c], scale[c], beta[c], y[start : start + inner])
+                _stretch_normalize(piece(x, start, inner), mean[c], scale[c], beta[c], piece(y, start, inner))
 
 
 @njit
@@ -182,13 +187,13 @@ def _channel_moments(g: Any, x: Any, mean: Any, outer: int, n: int, inner: int, 
     """The sums of g and of g (x - mean) of each channel."""
     if inner == 1:
         for o in range(outer):
-            _row_moments(g[o * n : o * n + n], x[o * n : o * n + n], mean, sums, moments)
+            _row_moments(piece(g, o * n, n), piece(x, o * n, n), mean, sums, moments)
     else:
         for o in range(outer):
             for c in range(n):
                 start = (o * n + c) * inner
-                sums[c] += block_sum(g[start : start + inner])
-                moments[c] += _block_moment(g[start : start + inner], x[start : start + inner], mean[c])
+                sums[c] += block_sum(piece(g, start, inner))
+                moments[c] += _block_moment(piece(g, start, inner), piece(x, start, inner), mean[c])
 
 
 @njit

@@ -1,6 +1,7 @@
 """Optimiser steps over all parameters in one call, through tables of addresses, and over one array.
 
-A table is an int64 array with one address an array; since an address carries no dtype, there is one kernel a dtype.
+A table is an int64 array with a row of addresses a parameter; since an address carries no dtype, there is one kernel a
+dtype.
 What changes from step to step is in `hyper`, a flat float64 array with one row a parameter, so that a captured step
 reads the new values. The caller answers for the addresses being alive, aligned and contiguous, and for the versions
 of what is written.
@@ -8,7 +9,7 @@ of what is written.
 `rescale` multiplies every gradient; a step adds 1 to the step count of each row.
 
 SGD, a row of :data:`SGD_COLUMNS`:  g = clip(rescale grad) + wd w;  m = momentum m - lr g;  w += m
-(w -= lr g where the address of the momentum is 0).
+(w -= lr g without momentum).
 
 Adam, a row of :data:`ADAM_COLUMNS`:  g = clip(rescale grad + wd w);  m, v = moving averages of g, g^2;
 w -= lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon)  (Kingma and Ba 2015, section 2, last paragraph).
@@ -20,18 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from numbagrad.kernels.kernel import kernel
+from numbagrad.kernels.kernel import Kernel, kernel
 from numbagrad.native.compiler import njit
-from numbagrad.native.memory import ARRAY_AT
+from numbagrad.native.memory import ARRAY_AT, piece
 
 SGD_COLUMNS = ("lr", "wd", "clip", "momentum", "t")
 """The columns of `hyper` for SGD."""
 
 ADAM_COLUMNS = ("lr", "wd", "clip", "beta1", "beta2", "epsilon", "t")
 """The columns of `hyper` for Adam; `t` counts the steps made before."""
-
-_float32_at = ARRAY_AT["float32"]
-_float64_at = ARRAY_AT["float64"]
 
 
 @njit
@@ -100,49 +98,46 @@ def adam_array(w: Any, g: Any, m: Any, v: Any, hyper: Any, rescale: float) -> in
     return 0
 
 
-@kernel("in in in in inout size scalar")
-def sgd_float32(weights: Any, grads: Any, momenta: Any, sizes: Any, hyper: Any, count: int, rescale: float) -> int:
-    """SGD on `count` float32 arrays; a momentum address of 0 means none."""
-    for i in range(count):
-        w, g = _float32_at(weights[i], sizes[i]), _float32_at(grads[i], sizes[i])
-        if momenta[i]:
-            _sgd_momentum(w, g, _float32_at(momenta[i], sizes[i]), hyper[5 * i : 5 * i + 5], rescale)
-        else:
-            _sgd(w, g, hyper[5 * i : 5 * i + 5], rescale)
-    return 0
+def _sgd_table(at: Any) -> Kernel:
+    @kernel("in inout size scalar")
+    def sgd_table(table: Any, hyper: Any, count: int, rescale: float) -> int:
+        for i in range(count):
+            row = piece(table, 3 * i, 3)
+            _sgd(at(row[0], row[2]), at(row[1], row[2]), piece(hyper, 5 * i, 5), rescale)
+        return 0
+
+    return sgd_table
 
 
-@kernel("in in in in inout size scalar")
-def sgd_float64(weights: Any, grads: Any, momenta: Any, sizes: Any, hyper: Any, count: int, rescale: float) -> int:
-    """SGD on `count` float64 arrays; a momentum address of 0 means none."""
-    for i in range(count):
-        w, g = _float64_at(weights[i], sizes[i]), _float64_at(grads[i], sizes[i])
-        if momenta[i]:
-            _sgd_momentum(w, g, _float64_at(momenta[i], sizes[i]), hyper[5 * i : 5 * i + 5], rescale)
-        else:
-            _sgd(w, g, hyper[5 * i : 5 * i + 5], rescale)
-    return 0
+def _sgd_momentum_table(at: Any) -> Kernel:
+    @kernel("in inout size scalar")
+    def sgd_momentum_table(table: Any, hyper: Any, count: int, rescale: float) -> int:
+        for i in range(count):
+            row = piece(table, 4 * i, 4)
+            _sgd_momentum(at(row[0], row[3]), at(row[1], row[3]), at(row[2], row[3]), piece(hyper, 5 * i, 5), rescale)
+        return 0
+
+    return sgd_momentum_table
 
 
-@kernel("in in in in in inout size scalar")
-def adam_float32(
-    weights: Any, grads: Any, means: Any, variances: Any, sizes: Any, hyper: Any, count: int, rescale: float
-) -> int:
-    """Adam on `count` float32 arrays."""
-    for i in range(count):
-        w, g = _float32_at(weights[i], sizes[i]), _float32_at(grads[i], sizes[i])
-        m, v = _float32_at(means[i], sizes[i]), _float32_at(variances[i], sizes[i])
-        _adam(w, g, m, v, hyper[7 * i : 7 * i + 7], rescale)
-    return 0
+def _adam_table(at: Any) -> Kernel:
+    @kernel("in inout size scalar")
+    def adam_table(table: Any, hyper: Any, count: int, rescale: float) -> int:
+        for i in range(count):
+            row = piece(table, 5 * i, 5)
+            w, g = at(row[0], row[4]), at(row[1], row[4])
+            _adam(w, g, at(row[2], row[4]), at(row[3], row[4]), piece(hyper, 7 * i, 7), rescale)
+        return 0
+
+    return adam_table
 
 
-@kernel("in in in in in inout size scalar")
-def adam_float64(
-    weights: Any, grads: Any, means: Any, variances: Any, sizes: Any, hyper: Any, count: int, rescale: float
-) -> int:
-    """Adam on `count` float64 arrays."""
-    for i in range(count):
-        w, g = _float64_at(weights[i], sizes[i]), _float64_at(grads[i], sizes[i])
-        m, v = _float64_at(means[i], sizes[i]), _float64_at(variances[i], sizes[i])
-        _adam(w, g, m, v, hyper[7 * i : 7 * i + 7], rescale)
-    return 0
+SGD_TABLE = {dtype: _sgd_table(ARRAY_AT[dtype]) for dtype in ("float32", "float64")}
+"""By dtype: ``kernel(table, hyper, count, rescale)``; a row of the table is the addresses of a weight and its gradient,
+and their size."""
+
+SGD_MOMENTUM_TABLE = {dtype: _sgd_momentum_table(ARRAY_AT[dtype]) for dtype in ("float32", "float64")}
+"""The same with the address of the momentum before the size."""
+
+ADAM_TABLE = {dtype: _adam_table(ARRAY_AT[dtype]) for dtype in ("float32", "float64")}
+"""The same with the addresses of the two moving averages before the size."""

@@ -14,7 +14,7 @@ from numbagrad.errors import MXNetError
 from numbagrad.kernels.kernel import kernel
 from numbagrad.native import rng
 from numbagrad.native.compiler import njit
-from numbagrad.native.memory import scratch
+from numbagrad.native.memory import itemsize, scratch
 
 _BLOCKS = np.uint64(rng.GROUP_BLOCKS)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -36,11 +36,13 @@ def _all_between(values, n, low, high):
 _MOST = float(np.finfo(np.float64).max)
 
 
-@njit
+_MOST_SINGLE = float(np.finfo(np.float32).max)
+
+
+@njit(inline=True)
 def _most(out):
     """The greatest finite number of ``out``'s dtype, as float64."""
-    real = out.dtype.type
-    return np.float64(np.nextafter(real(np.inf), real(0)))
+    return _MOST_SINGLE if itemsize(out) == 4 else _MOST
 
 
 # ------------------------------------------------------------------------------ uniform, normal and exponential

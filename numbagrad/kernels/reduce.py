@@ -11,6 +11,7 @@ import numpy as np
 
 from numbagrad.kernels.kernel import Kernel, kernel
 from numbagrad.native.compiler import REASSOCIATE, njit
+from numbagrad.native.memory import piece
 
 _BLOCK = 256  # terms added in the dtype itself: 1,024 equal float32 terms were up to 5e-7 off, 256 stay within 2e-7
 _ROWS = 1024  # rows added straight into the result
@@ -158,13 +159,13 @@ def expand(g: Any, out: Any, outer: int, n: int, inner: int) -> int:
     for o in range(outer):
         if inner == 1:
             value = g[o]
-            line = out[o * n : (o + 1) * n]
+            line = piece(out, o * n, n)
             for i in range(n):
                 line[i] = value
         else:
-            row = g[o * inner : (o + 1) * inner]
+            row = piece(g, o * inner, inner)
             for k in range(n):
-                line = out[(o * n + k) * inner : (o * n + k + 1) * inner]
+                line = piece(out, (o * n + k) * inner, inner)
                 for i in range(inner):
                     line[i] = row[i]
     return 0
@@ -176,13 +177,13 @@ def expand_mean(g: Any, out: Any, outer: int, n: int, inner: int) -> int:
     for o in range(outer):
         if inner == 1:
             value = out.dtype.type(g[o] / n)
-            line = out[o * n : (o + 1) * n]
+            line = piece(out, o * n, n)
             for i in range(n):
                 line[i] = value
         else:
-            row = g[o * inner : (o + 1) * inner]
+            row = piece(g, o * inner, inner)
             for k in range(n):
-                line = out[(o * n + k) * inner : (o * n + k + 1) * inner]
+                line = piece(out, (o * n + k) * inner, inner)
                 for i in range(inner):
                     line[i] = row[i] / n
     return 0
@@ -204,7 +205,7 @@ def _search(x: Any, out: Any, outer: int, n: int, inner: int, zero: bool) -> Non
     """Whether a zero (or a nonzero) is found; `out` is set where the answer is as `zero` is not."""
     for o in range(outer):
         if inner == 1:
-            row = x[o * n : (o + 1) * n]
+            row = piece(x, o * n, n)
             found = False
             for start in range(0, n, _STRIP):
                 found = _block_holds(row[start : min(start + _STRIP, n)], zero)
@@ -212,11 +213,11 @@ def _search(x: Any, out: Any, outer: int, n: int, inner: int, zero: bool) -> Non
                     break
             out[o] = found != zero
         else:
-            answers = out[o * inner : (o + 1) * inner]
+            answers = piece(out, o * inner, inner)
             for i in range(inner):
                 answers[i] = zero
             for k in range(n):
-                row = x[(o * n + k) * inner : (o * n + k + 1) * inner]
+                row = piece(x, (o * n + k) * inner, inner)
                 for i in range(inner):
                     if (row[i] == 0) == zero:
                         answers[i] = not zero
@@ -258,13 +259,13 @@ def _product_kernels(suffix: str, doc: str, skip_nan: bool) -> tuple[Kernel, Ker
         one = x.dtype.type(1) + _KEEP
         for o in range(outer):
             if inner == 1:
-                out[o] = run_product(x[o * n : (o + 1) * n])
+                out[o] = run_product(piece(x, o * n, n))
             else:
-                products = out[o * inner : (o + 1) * inner]
+                products = piece(out, o * inner, inner)
                 for i in range(inner):
                     products[i] = 1
                 for k in range(n):
-                    row = x[(o * n + k) * inner : (o * n + k + 1) * inner]
+                    row = piece(x, (o * n + k) * inner, inner)
                     for i in range(inner):
                         products[i] *= factor(row[i], one)
         return 0
@@ -276,18 +277,18 @@ def _product_kernels(suffix: str, doc: str, skip_nan: bool) -> tuple[Kernel, Ker
         for o in range(outer):
             base = o * n * inner
             for k in range(1, n):
-                row = x[base + (k - 1) * inner : base + k * inner]
+                row = piece(x, base + (k - 1) * inner, inner)
                 last = before[(k - 1) * inner : k * inner]
                 here = before[k * inner : (k + 1) * inner]
                 for i in range(inner):
                     here[i] = last[i] * factor(row[i], one)
-            head = g[o * inner : (o + 1) * inner]
+            head = piece(g, o * inner, inner)
             for i in range(inner):
                 after[i] = head[i]
             for back in range(n):
                 k = n - 1 - back
-                row = x[base + k * inner : base + (k + 1) * inner]
-                slope = dx[base + k * inner : base + (k + 1) * inner]
+                row = piece(x, base + k * inner, inner)
+                slope = piece(dx, base + k * inner, inner)
                 here = before[k * inner : (k + 1) * inner]
                 for i in range(inner):
                     if skip_nan and row[i] != row[i]:
@@ -316,8 +317,8 @@ def cumsum(x: Any, out: Any, outer: int, n: int, inner: int, reverse: int) -> in
     totals = np.full(inner, x.dtype.type(0) + _WIDEN)
     for o in range(outer):
         if inner == 1:
-            row = x[o * n : (o + 1) * n]
-            sums = out[o * n : (o + 1) * n]
+            row = piece(x, o * n, n)
+            sums = piece(out, o * n, n)
             total = x.dtype.type(0) + _WIDEN
             if reverse:
                 for k in range(n):
@@ -331,8 +332,8 @@ def cumsum(x: Any, out: Any, outer: int, n: int, inner: int, reverse: int) -> in
             totals[:] = 0
             for k in range(n):
                 at = (o * n + (n - 1 - k if reverse else k)) * inner
-                row = x[at : at + inner]
-                sums = out[at : at + inner]
+                row = piece(x, at, inner)
+                sums = piece(out, at, inner)
                 for i in range(inner):
                     totals[i] += row[i] + _KEEP
                     sums[i] = totals[i]

@@ -10,7 +10,7 @@ import numpy as np
 from numbagrad.kernels.kernel import kernel
 from numbagrad.native import vmath
 from numbagrad.native.compiler import REASSOCIATE, njit
-from numbagrad.native.memory import apart
+from numbagrad.native.memory import piece
 
 _BLOCK = 1024
 """Elements summed in their own dtype before float64 takes over."""
@@ -40,7 +40,8 @@ def block_sum(x: Any) -> float:
     """The sum in float64 of sums of :data:`_BLOCK` elements in the dtype of x."""
     total = np.float64(0)
     for start in range(0, x.size, _BLOCK):
-        block = x[start : start + _BLOCK]
+        size = min(_BLOCK, x.size - start)
+        block = piece(x, start, size)
         part = x.dtype.type(0)
         for i in range(block.size):
             part += block[i]
@@ -53,8 +54,9 @@ def block_dot(x: Any, y: Any) -> float:
     """The sum of x y, as :func:`block_sum`."""
     total = np.float64(0)
     for start in range(0, x.size, _BLOCK):
-        left = x[start : start + _BLOCK]
-        right = y[start : start + _BLOCK]
+        size = min(_BLOCK, x.size - start)
+        left = piece(x, start, size)
+        right = piece(y, start, size)
         part = x.dtype.type(0)
         for i in range(left.size):
             part += left[i] * right[i]
@@ -62,14 +64,13 @@ def block_dot(x: Any, y: Any) -> float:
     return total
 
 
-@njit
+@njit(apart=True)
 def softmax_rows(x: Any, p: Any, shifts: Any, sums: Any, n: int, scale: Any) -> None:
     """Compute p = softmax(scale x) of rows of n elements, the shift of each row and the sum of its exponentials."""
-    apart()
     rows = shifts.size
     for i in range(rows):
-        row = x[i * n : (i + 1) * n]
-        out = p[i * n : (i + 1) * n]
+        row = piece(x, i * n, n)
+        out = piece(p, i * n, n)
         shift = largest(row)
         shifts[i] = shift
         for j in range(n):
@@ -77,7 +78,7 @@ def softmax_rows(x: Any, p: Any, shifts: Any, sums: Any, n: int, scale: Any) -> 
     for i in range(rows * n):  # across the rows: a short row leaves no vectors
         p[i] = vmath.exp(p[i])
     for i in range(rows):
-        out = p[i * n : (i + 1) * n]
+        out = piece(p, i * n, n)
         total = x.dtype.type(block_sum(out))
         sums[i] = total
         for j in range(n):
@@ -90,8 +91,8 @@ def _log_softmax_rows(x: Any, y: Any, shifts: Any, sums: Any, n: int, scale: Any
     for i in range(sums.size):
         sums[i] = vmath.log(sums[i])
     for i in range(sums.size):
-        row = x[i * n : (i + 1) * n]
-        out = y[i * n : (i + 1) * n]
+        row = piece(x, i * n, n)
+        out = piece(y, i * n, n)
         for j in range(n):
             out[j] = (row[j] - shifts[i]) * scale - sums[i]
 
@@ -99,9 +100,9 @@ def _log_softmax_rows(x: Any, y: Any, shifts: Any, sums: Any, n: int, scale: Any
 @njit
 def _softmax_vjp_rows(g: Any, y: Any, dx: Any, rows: int, n: int, scale: Any) -> None:
     for i in range(rows):
-        head = g[i * n : (i + 1) * n]
-        row = y[i * n : (i + 1) * n]
-        out = dx[i * n : (i + 1) * n]
+        head = piece(g, i * n, n)
+        row = piece(y, i * n, n)
+        out = piece(dx, i * n, n)
         mean = y.dtype.type(block_dot(head, row))
         for j in range(n):
             out[j] = row[j] * (head[j] - mean) * scale
@@ -110,9 +111,9 @@ def _softmax_vjp_rows(g: Any, y: Any, dx: Any, rows: int, n: int, scale: Any) ->
 @njit
 def _log_softmax_vjp_rows(g: Any, y: Any, dx: Any, rows: int, n: int, scale: Any) -> None:
     for i in range(rows):
-        head = g[i * n : (i + 1) * n]
-        row = y[i * n : (i + 1) * n]
-        out = dx[i * n : (i + 1) * n]
+        head = piece(g, i * n, n)
+        row = piece(y, i * n, n)
+        out = piece(dx, i * n, n)
         total = y.dtype.type(block_sum(head))
         for j in range(n):
             out[j] = (head[j] - vmath.exp(row[j]) * total) * scale
@@ -122,7 +123,7 @@ def _log_softmax_vjp_rows(g: Any, y: Any, dx: Any, rows: int, n: int, scale: Any
 def _transpose(rows: int, columns: int, x: Any, y: Any) -> None:
     """Compute y (columns, rows) = the transpose of x (rows, columns)."""
     for j in range(columns):
-        out = y[j * rows : (j + 1) * rows]
+        out = piece(y, j * rows, rows)
         for i in range(rows):
             out[i] = x[i * columns + j]
 
@@ -140,9 +141,9 @@ def softmax(x: Any, y: Any, outer: int, n: int, inner: int, temperature: float) 
     turned = np.empty(inner * n, x.dtype)
     result = np.empty(inner * n, x.dtype)
     for i in range(outer):
-        _transpose(n, inner, x[i * n * inner : (i + 1) * n * inner], turned)
+        _transpose(n, inner, piece(x, i * n * inner, n * inner), turned)
         softmax_rows(turned, result, shifts, sums, n, scale)
-        _transpose(inner, n, result, y[i * n * inner : (i + 1) * n * inner])
+        _transpose(inner, n, result, piece(y, i * n * inner, n * inner))
     return 0
 
 
@@ -159,9 +160,9 @@ def log_softmax(x: Any, y: Any, outer: int, n: int, inner: int, temperature: flo
     turned = np.empty(inner * n, x.dtype)
     result = np.empty(inner * n, x.dtype)
     for i in range(outer):
-        _transpose(n, inner, x[i * n * inner : (i + 1) * n * inner], turned)
+        _transpose(n, inner, piece(x, i * n * inner, n * inner), turned)
         _log_softmax_rows(turned, result, shifts, sums, n, scale)
-        _transpose(inner, n, result, y[i * n * inner : (i + 1) * n * inner])
+        _transpose(inner, n, result, piece(y, i * n * inner, n * inner))
     return 0
 
 
@@ -176,10 +177,10 @@ def softmax_vjp(g: Any, y: Any, dx: Any, outer: int, n: int, inner: int, tempera
     turned = np.empty(inner * n, y.dtype)
     result = np.empty(inner * n, y.dtype)
     for i in range(outer):
-        _transpose(n, inner, g[i * n * inner : (i + 1) * n * inner], heads)
-        _transpose(n, inner, y[i * n * inner : (i + 1) * n * inner], turned)
+        _transpose(n, inner, piece(g, i * n * inner, n * inner), heads)
+        _transpose(n, inner, piece(y, i * n * inner, n * inner), turned)
         _softmax_vjp_rows(heads, turned, result, inner, n, scale)
-        _transpose(inner, n, result, dx[i * n * inner : (i + 1) * n * inner])
+        _transpose(inner, n, result, piece(dx, i * n * inner, n * inner))
     return 0
 
 
@@ -194,8 +195,8 @@ def log_softmax_vjp(g: Any, y: Any, dx: Any, outer: int, n: int, inner: int, tem
     turned = np.empty(inner * n, y.dtype)
     result = np.empty(inner * n, y.dtype)
     for i in range(outer):
-        _transpose(n, inner, g[i * n * inner : (i + 1) * n * inner], heads)
-        _transpose(n, inner, y[i * n * inner : (i + 1) * n * inner], turned)
+        _transpose(n, inner, piece(g, i * n * inner, n * inner), heads)
+        _transpose(n, inner, piece(y, i * n * inner, n * inner), turned)
         _log_softmax_vjp_rows(heads, turned, result, inner, n, scale)
-        _transpose(inner, n, result, dx[i * n * inner : (i + 1) * n * inner])
+        _transpose(inner, n, result, piece(dx, i * n * inner, n * inner))
     return 0

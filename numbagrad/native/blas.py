@@ -13,7 +13,6 @@ from numba.np.arrayobj import make_array
 
 from numbagrad.native.compiler import REASSOCIATE, intrinsic, njit
 from numbagrad.native.fortran import PREFIXES, add_symbols, emit_call, emit_int32
-from numbagrad.native.memory import apart
 
 add_symbols("cython_blas", "gemm gemv")
 
@@ -112,10 +111,9 @@ def _blas_gemv(typing_context, ta, m, n, alpha, a, x, beta, y):
     return signature, generate
 
 
-@njit(fastmath=REASSOCIATE)
+@njit(fastmath=REASSOCIATE, apart=True)
 def _own_loops(ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, c: Any) -> None:
     """Compute C += alpha op(A) op(B); by rows of B, or, where tb is 1 and ta 0, by dot products of rows of A and B."""
-    apart()
     rows, columns, depth = _U(m), _U(n), _U(k)
     if tb:
         for i in range(rows):
@@ -162,7 +160,7 @@ def gemv(ta: int, m: int, n: int, alpha: Any, a: Any, x: Any, beta: Any, y: Any)
         _blas_gemv(ta != 0, m, n, alpha, a, x, a.dtype.type(1), out)
 
 
-@njit
+@njit(apart=True)
 def gemm(ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, beta: Any, c: Any) -> None:
     """Compute C = alpha op(A) op(B) + beta C, all flat and row-major, float32 or float64.
 
@@ -178,7 +176,6 @@ def gemm(ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, b
     a, b, c : 1-D arrays of one dtype
         At least as long as the matrices; pass slices for matrices that start elsewhere. `c` overlaps neither.
     """
-    apart()
     if m == 0 or n == 0:
         return
     vector = m == 1 or n == 1

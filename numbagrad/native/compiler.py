@@ -14,10 +14,13 @@ from numba import config
 from numba.core.errors import NumbaError as CompilationError
 from numba.extending import intrinsic as _numba_intrinsic
 
-from numbagrad.native.cache import KernelCache, fingerprint
+from numbagrad.native.apart import Apart
+from numbagrad.native.cache import KernelCache
 from numbagrad.native.deferred import Deferred
+from numbagrad.native.fingerprint import fingerprint
+from numbagrad.native.pipeline import LinkedPipeline, Pipeline
 
-__all__ = ["PLAIN", "PYTHON_MODE", "REASSOCIATE", "CompilationError", "address_of", "intrinsic", "njit"]
+__all__ = ["PLAIN", "PYTHON_MODE", "REASSOCIATE", "CompilationError", "intrinsic", "njit"]
 
 PLAIN = ("nsz",)
 """Fast-math flags of elementwise code: a fused loop gives the bits of separate ones."""
@@ -32,7 +35,7 @@ PYTHON_MODE = bool(config.DISABLE_JIT)
 _told_apart: "weakref.WeakSet[Callable[..., Any]]" = weakref.WeakSet()
 
 
-def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool = False, c_form: bool = False) -> Any:
+def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool = False, apart: bool = False) -> Any:
     """Compile `function` in nopython mode, without the GIL, every flag explicit, cached on disk.
 
     Parameters
@@ -41,14 +44,15 @@ def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool 
         LLVM fast-math flags; never ``nnan`` or ``ninf``.
     inline : bool
         Ask LLVM to inline calls (for scalar helpers); the helper keeps its own flags.
-    c_form : bool
-        Also compile the form that :func:`address_of` gives the address of; an eighth of the time it takes to compile.
+    apart : bool
+        Have compiled code call it by symbol, never put its code into callers (for functions of a module, with loops of
+        their own); see :mod:`numbagrad.native.apart`.
     """
     flags = set(fastmath)
     if flags & {"nnan", "ninf", "fast"}:
         raise ValueError(f"fast-math flags {sorted(flags)} would change what NaN and infinity do")
     if function is None:
-        return lambda named: njit(named, fastmath=flags, inline=inline, c_form=c_form)
+        return lambda named: njit(named, fastmath=flags, inline=inline, apart=apart)
     options: dict[str, Any] = {
         "fastmath": flags,
         "error_model": "numpy",
@@ -59,7 +63,7 @@ def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool 
         "inline": "never",
         "forceinline": inline,
         "debug": False,
-        "no_cfunc_wrapper": not c_form,
+        "no_cfunc_wrapper": True,
     }
     if PYTHON_MODE:
         return function
@@ -71,11 +75,12 @@ def njit(function: Any = None, *, fastmath: Iterable[str] = PLAIN, inline: bool 
             function.__qualname__ += f".{fingerprint(function, sorted(flags), inline)[:20]}"
             _told_apart.add(function)
         chosen = {**options, "no_cpython_wrapper": not from_python}
-        compiled = numba.njit(**chosen)(function)
-        compiled._cache = KernelCache(function, chosen)
+        linked = not (from_python or apart)
+        compiled = numba.njit(**chosen, pipeline_class=LinkedPipeline if linked else Pipeline)(function)
+        compiled._cache = KernelCache(function, chosen, linked)
         return compiled
 
-    return Deferred(function, options, make)
+    return (Apart if apart else Deferred)(function, options, make)
 
 
 def intrinsic(twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
@@ -85,10 +90,3 @@ def intrinsic(twin: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
         return twin if PYTHON_MODE else _numba_intrinsic(definition)
 
     return declare
-
-
-def address_of(compiled: Any, signature: tuple[Any, ...]) -> int:
-    """The address of the C form of a function compiled with `c_form`, for one signature, made if need be."""
-    compiled.compile(signature)
-    result = compiled.overloads[signature]
-    return result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)

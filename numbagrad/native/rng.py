@@ -98,7 +98,7 @@ def draw_block(key, block, attempt, lane):
     return philox(block & _LOW, block >> _HALF, attempt, lane, key & _LOW, key >> _HALF)
 
 
-@njit
+@njit(apart=True)
 def draw_group(key, block, words):
     """Fill `words`, uint32 of length ``GROUP_WORDS``, from ``GROUP_BLOCKS`` blocks beginning with `block`."""
     k0 = key & _LOW

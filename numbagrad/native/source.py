@@ -153,7 +153,7 @@ def loop_source(roots: Sequence[Expr], dtype: str, pattern: str, out_dtypes: Seq
         elif kind == "r":
             load.append(f"a{i} = x{i}[j]")
         elif two:
-            row.append(f"r{i} = x{i}[i * columns : (i + 1) * columns]")
+            row.append(f"r{i} = piece(x{i}, i * columns, columns)")
             load.append(f"a{i} = r{i}[j]")
         else:
             load.append(f"a{i} = x{i}[i]")
@@ -165,13 +165,15 @@ def loop_source(roots: Sequence[Expr], dtype: str, pattern: str, out_dtypes: Seq
         if target.startswith("o"):
             names.append(target)
         if two:
-            row.append(f"q{k} = {target}[i * columns : (i + 1) * columns]")
+            row.append(f"q{k} = piece({target}, i * columns, columns)")
         value = printer.truth(root) if out_dtype == "bool" else printer.number(root)
         if out_dtype not in (dtype, "bool"):
             value = f"np.{out_dtype}({value})"
         stores.append(f"q{k}[j] = {value}" if two else f"{target}[i] = {value}")
     inner = load + statements + stores
     lines = ["import numpy as np", "", "from numbagrad.native.compiler import njit"]
+    if two:
+        lines.append("from numbagrad.native.memory import piece")
     if printer.used:
         lines.append(f"from numbagrad.native.vmath import {', '.join(sorted(printer.used))}")
     sizes = "rows, columns" if two else "n"

@@ -27,9 +27,8 @@ class Adam(Optimizer):
         See :class:`Optimizer`.
     """
 
-    table_kernels: ClassVar[dict[str, Kernel]] = {"float32": kernels.adam_float32, "float64": kernels.adam_float64}
+    table_kernels: ClassVar[dict[int, dict[str, Kernel]]] = {2: kernels.ADAM_TABLE}
     columns = kernels.ADAM_COLUMNS
-    state_count = 2
 
     def __init__(
         self,

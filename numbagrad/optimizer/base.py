@@ -57,14 +57,11 @@ class Optimizer:
     """
 
     registry: ClassVar[dict[str, type["Optimizer"]]] = {}
-    table_kernels: ClassVar[dict[str, Kernel]] = {}
-    """The kernel over all parameters, by dtype; empty for a rule that only has ``update``."""
+    table_kernels: ClassVar[dict[int, dict[str, Kernel]]] = {}
+    """By the number of states a parameter and by dtype, the kernel over all parameters; empty for a rule that only has
+    ``update``."""
     columns: ClassVar[tuple[str, ...]] = ()
     """What a row of the kernels' table holds."""
-    state_count: ClassVar[int] = 0
-    """How many arrays of state the kernels take an array of weights."""
-    state_optional: ClassVar[bool] = False
-    """Whether the kernels also do without them."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -179,8 +176,9 @@ class Optimizer:
                 f"{name}: gradient and states of parameter {index} must be of its shape and dtype, {shape} {dtype}, "
                 f"not {found}"
             )
-        if len(states) != self.state_count and (states or not self.state_optional):
-            raise MXNetError(f"{name}: parameter {index} needs {self.state_count} states, not {len(states)}")
+        if len(states) not in self.table_kernels:
+            counts = " or ".join(map(str, self.table_kernels))
+            raise MXNetError(f"{name}: parameter {index} needs {counts} states, not {len(states)}")
 
     def check_multi_precision(self, index: Any, shape: Any, dtype: Any, state: Any) -> None:
         """:meth:`check` for a state of :meth:`create_state_multi_precision`."""

@@ -21,10 +21,8 @@ class SGD(Optimizer):
         See :class:`Optimizer`.
     """
 
-    table_kernels: ClassVar[dict[str, Kernel]] = {"float32": kernels.sgd_float32, "float64": kernels.sgd_float64}
+    table_kernels: ClassVar[dict[int, dict[str, Kernel]]] = {0: kernels.SGD_TABLE, 1: kernels.SGD_MOMENTUM_TABLE}
     columns = kernels.SGD_COLUMNS
-    state_count = 1
-    state_optional = True
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -8,35 +8,31 @@ import numpy as np
 
 from numbagrad import launch as door
 from numbagrad.array import wrote
+from numbagrad.kernels.kernel import Kernel
 from numbagrad.launch import launch
 from numbagrad.optimizer.base import Optimizer, SettingEpoch, as_tuple
 from numbagrad.tape import RebindEpoch
 
 
 class _Group:
-    """The parameters of one dtype: their addresses, sizes, and the rows of numbers that their updates read."""
+    """Parameters of one dtype and number of states: their addresses, and the rows of numbers that updates read."""
 
     def __init__(
-        self, optimizer: Optimizer, dtype: str, members: Sequence[tuple[Any, Any, Any, tuple[Any, ...]]]
+        self, optimizer: Optimizer, kernel: Kernel, members: Sequence[tuple[Any, Any, Any, tuple[Any, ...]]]
     ) -> None:
-        self.kernel = optimizer.table_kernels[dtype]
+        self.kernel = kernel
         self.members = members
         self.storages = [array._storage for _, weight, _, states in members for array in (weight, *states)]
         self.count = len(members)
-
-        def addresses(arrays: Sequence[Any]) -> np.ndarray:
-            return np.array([0 if array is None else array._flat.ctypes.data for array in arrays], np.int64)
-
-        columns = [[weight for _, weight, _, _ in members], [grad for _, _, grad, _ in members]]
-        for k in range(optimizer.state_count):
-            columns.append([states[k] if k < len(states) else None for _, _, _, states in members])
-        self.tables = [addresses(column) for column in columns]
-        self.tables.append(np.array([weight._flat.size for _, weight, _, _ in members], np.int64))
+        table = [
+            [*(array._flat.ctypes.data for array in (weight, grad, *states)), weight._flat.size]
+            for _, weight, grad, states in members
+        ]
         self.width = len(optimizer.columns)
         self.rows = np.zeros(self.count * self.width)
         self.by_row = [self.rows[i * self.width : (i + 1) * self.width] for i in range(self.count)]
         self.made = self.rows[self.width - 1 :: self.width]
-        self.arguments = (*self.tables, self.rows, self.count)
+        self.arguments = (np.array(table, np.int64).reshape(-1), self.rows, self.count)
         for (index, *_), row in zip(members, self.by_row, strict=True):
             row[-1] = optimizer._index_update_count.get(index, optimizer.begin_num_update)
 
@@ -68,12 +64,13 @@ class Table:
 
     def __init__(self, optimizer: Optimizer, members: Sequence[tuple[Any, Any, Any, Any]]) -> None:
         self.optimizer = optimizer
-        by_dtype: dict[str, list[Any]] = {}
+        kinds: dict[tuple[int, str], list[Any]] = {}
         for index, weight, grad, state in members:
-            by_dtype.setdefault(weight._flat.dtype.name, []).append((index, weight, grad, as_tuple(state)))
-        for index, weight, grad, state in members:
-            optimizer.check(index, weight._shape, weight._flat.dtype, as_tuple(state), grad)
-        self.groups = [_Group(optimizer, dtype, part) for dtype, part in by_dtype.items()]
+            states = as_tuple(state)
+            optimizer.check(index, weight._shape, weight._flat.dtype, states, grad)
+            kinds.setdefault((len(states), weight._flat.dtype.name), []).append((index, weight, grad, states))
+        kernels = optimizer.table_kernels
+        self.groups = [_Group(optimizer, kernels[count][dtype], part) for (count, dtype), part in kinds.items()]
         self._epoch = -1
         self._scheduled = False
         self._lr = 0.0

@@ -8,8 +8,9 @@ F, D = np.float32, np.float64
 SIZES = (1, 7, 0, 40)
 
 
-def addresses(arrays):
-    return np.array([array.ctypes.data for array in arrays], np.int64)
+def table_of(*groups):
+    rows = [[*(array.ctypes.data for array in arrays), arrays[0].size] for arrays in zip(*groups, strict=True)]
+    return np.array(rows, np.int64).ravel()
 
 
 def draw(rng, dtype, positive=False):
@@ -21,27 +22,27 @@ def clipped(values, clip):
     return np.clip(values, -clip, clip) if clip > 0 else values
 
 
+@pytest.mark.parametrize("has_momentum", [False, True])
 @pytest.mark.parametrize("dtype", [F, D])
-def test_sgd_all_parameters_in_one_call(dtype):
+def test_sgd_all_parameters_in_one_call(dtype, has_momentum):
     rng = np.random.default_rng(0)
     w, g, m = draw(rng, dtype), draw(rng, dtype), draw(rng, dtype)
     rows = np.array([[0.1, 0.01, 0.2, 0.9, 0], [0.2, 0, 0, 0, 4], [0.1, 0, 0, 0, 0], [0.3, 0.1, -1, 0.5, 7]])
     rescale = 0.5
-    has_momentum = [1, 0, 0, 1]
     expected, twins = [], [[array.copy() for array in group] for group in (w, m)]
     for i in range(4):
         lr, wd, clip, momentum, _ = rows[i]
         step = lr * (clipped(rescale * g[i].astype(D), clip) + wd * w[i].astype(D))
-        state = momentum * m[i].astype(D) - step if has_momentum[i] else -step
-        expected.append((w[i].astype(D) + state, state if has_momentum[i] else m[i].copy()))
-    table = addresses(m) * np.array(has_momentum)
-    kernel = {F: optimizer.sgd_float32, D: optimizer.sgd_float64}[dtype]
+        state = momentum * m[i].astype(D) - step if has_momentum else -step
+        expected.append((w[i].astype(D) + state, state if has_momentum else m[i].copy()))
+    kernel = (optimizer.SGD_MOMENTUM_TABLE if has_momentum else optimizer.SGD_TABLE)[np.dtype(dtype).name]
+    table = table_of(w, g, m) if has_momentum else table_of(w, g)
     hyper = rows.ravel().copy()
-    launch(kernel, addresses(w), addresses(g), table, np.array(SIZES), hyper, 4, rescale)
+    launch(kernel, table, hyper, 4, rescale)
     for i in range(4):
         np.testing.assert_allclose(w[i], expected[i][0], rtol=0, atol=8 * np.finfo(dtype).eps)
         np.testing.assert_allclose(m[i], expected[i][1], rtol=0, atol=8 * np.finfo(dtype).eps)
-        if has_momentum[i]:
+        if has_momentum:
             launch(optimizer.sgd_momentum_array, twins[0][i], g[i], twins[1][i], rows[i], rescale)
         else:
             launch(optimizer.sgd_array, twins[0][i], g[i], rows[i], rescale)
@@ -61,10 +62,10 @@ def test_adam_three_steps(dtype):
     rows = np.array([[0.1, 0.01, 0.2, 0.9, 0.999, 1e-8, 0], [0.01, 0, 0, 0.8, 0.99, 1e-3, 0]] * 2)
     hyper = rows.ravel().copy()
     rescale = 0.5
-    kernel = {F: optimizer.adam_float32, D: optimizer.adam_float64}[dtype]
-    tables = [addresses(group) for group in (w, g, m, v)]
+    kernel = optimizer.ADAM_TABLE[np.dtype(dtype).name]
+    table = table_of(w, g, m, v)
     for t in (1, 2, 3):
-        launch(kernel, *tables, np.array(SIZES), hyper, 4, rescale)
+        launch(kernel, table, hyper, 4, rescale)
         for i in range(4):
             launch(optimizer.adam_array, twins[0][i], g[i], twins[1][i], twins[2][i], rows[i], rescale)
             lr, wd, clip, beta1, beta2, epsilon, _ = rows[i]

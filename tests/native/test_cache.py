@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 
 from numbagrad.native import cache
+from numbagrad.native import fingerprint as content
 from numbagrad.native.compiler import PLAIN, REASSOCIATE, njit
 from numbagrad.native.expr import symbol
+from numbagrad.native.fingerprint import fingerprint
 from numbagrad.native.source import compile_loop
 
 ROOT = Path(__file__).parents[2]
@@ -95,17 +97,17 @@ def test_another_numba_has_other_entries(directory, monkeypatch):
 
 @pytest.mark.parametrize("version", ["numba", "llvmlite", "sys", "own", "machine"])
 def test_every_version_is_part_of_the_fingerprint(version, monkeypatch):
-    before = cache.fingerprint(make())
-    assert cache.fingerprint(make()) == before
+    before = fingerprint(make())
+    assert fingerprint(make()) == before
     if version == "own":
-        monkeypatch.setattr(cache, "_version", lambda: "9.9")
+        monkeypatch.setattr(content, "_version", lambda: "9.9")
     elif version == "machine":
-        monkeypatch.setattr(cache.platform, "machine", lambda: "z80")
+        monkeypatch.setattr(content.platform, "machine", lambda: "z80")
     elif version == "sys":
         monkeypatch.setattr(sys, "version", "9.9")
     else:
-        monkeypatch.setattr(getattr(cache, version), "__version__", "9.9")
-    assert cache.fingerprint(make()) != before
+        monkeypatch.setattr(getattr(content, version), "__version__", "9.9")
+    assert fingerprint(make()) != before
 
 
 def test_a_fingerprint_is_the_same_in_every_process():
@@ -124,7 +126,7 @@ print(names["cache"].fingerprint(names["make"]()))
         ).stdout.strip()
         for seed in ("1", "2")
     }
-    assert printed == {cache.fingerprint(make())}
+    assert printed == {fingerprint(make())}
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 
 from numbagrad.kernels import random
 from numbagrad.native import rng, vmath
-from numbagrad.native.cache import fingerprint
 from numbagrad.native.compiler import njit
+from numbagrad.native.fingerprint import fingerprint
 
 
 @njit

@@ -11,8 +11,8 @@ import scipy.special
 from numba.core.errors import TypingError
 
 from numbagrad.native import vmath
-from numbagrad.native.cache import fingerprint
 from numbagrad.native.compiler import PYTHON_MODE, REASSOCIATE, njit
+from numbagrad.native.fingerprint import fingerprint
 from numbagrad.native.vmath.doors import door
 
 pytestmark = pytest.mark.skipif(PYTHON_MODE, reason="compiled against plain Python is tested from the compiled side")
