@@ -149,7 +149,7 @@ def test_source_of_a_flat_loop():
 def test_source_of_rows_columns_numbers_and_in_place():
     text = loop_source([x * y + z], "float64", "Src", ["float64"])
     assert "def loop(rows, columns, x0, x1, x2):" in text
-    assert "q0 = x0[i * columns : (i + 1) * columns]" in text
+    assert "q0 = piece(x0, i * columns, columns)" in text
     assert "a1 = x1[j]" in text
     assert "a2 = x2[i]" in text
     text = loop_source([y * 2, y], "float32", "-k", ["float32"] * 2)
