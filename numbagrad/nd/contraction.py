@@ -1,6 +1,7 @@
 """``einsum``: sums of products of arrays, lowered to diagonals, sums, transposes and batches of matrix products.
 
-Everything is done by ops, so there are derivatives of every order, and it can be captured.
+The lowering depends on the subscripts and shapes alone, so it is planned once and then run: a list of ops, which have
+derivatives of every order and can be captured.
 """
 
 from collections.abc import Callable, Collection
@@ -11,96 +12,132 @@ from numbagrad.kernels.strided import contiguous_strides
 from numbagrad.nd.arguments import in_one_dtype
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.nd.output import deliver
-from numbagrad.nd.selection import at_least_1d
-from numbagrad.nd.subscripts import Labels, Subscripts, read
+from numbagrad.nd.subscripts import Labels, read
 from numbagrad.ops.arithmetic import multiply
-from numbagrad.ops.layout import Shape, size_of
-from numbagrad.ops.linalg import batch_dot
+from numbagrad.ops.layout import Shape, broadcast_shape, size_of
+from numbagrad.ops.linalg import batch_dot, dot
 from numbagrad.ops.reduction import sum_
 from numbagrad.ops.shaping import identity, reshape, transpose
 from numbagrad.ops.slicing import strided_slice
 
 
+class Step(NamedTuple):
+    """One op of a plan: its arguments are operands, or results of steps before, counted together."""
+
+    op: Callable[..., Any]
+    arguments: tuple[int, ...]
+    params: dict[str, Any]
+
+
 class Factor(NamedTuple):
-    """An array whose axes have names, each name once."""
+    """An operand or result whose axes have names, each name once."""
 
-    array: NDArray
+    place: int
     labels: Labels
+    shape: Shape
 
-    def sizes(self, labels: Labels) -> Shape:
+    def lengths(self, labels: Labels) -> Shape:
         """The lengths of the axes `labels`."""
-        return tuple(self.array._shape[self.labels.index(label)] for label in labels)
+        return tuple(self.shape[self.labels.index(label)] for label in labels)
 
 
-def _distinct(array: NDArray, labels: Labels) -> Factor:
-    """The diagonal along axes that have one name."""
-    names = tuple(dict.fromkeys(labels))
-    if len(names) == len(labels):
-        return Factor(array, labels)
-    steps = contiguous_strides(array._shape)
-    strides = tuple(sum(s for s, other in zip(steps, labels, strict=True) if other == name) for name in names)
-    shape = tuple(array._shape[labels.index(name)] for name in names)
-    return Factor(strided_slice(array, offset=0, shape=shape, strides=strides), names)
+class _Planner:
+    """Writes the steps that lower one call."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.steps: list[Step] = []
+
+    def add(self, op: Callable[..., Any], *arguments: int, **params: Any) -> int:
+        """Add a step; the place of its result."""
+        self.steps.append(Step(op, arguments, params))
+        return self.count + len(self.steps) - 1
+
+    def distinct(self, place: int, labels: Labels, shape: Shape) -> Factor:
+        """The diagonal along axes that have one name."""
+        names = tuple(dict.fromkeys(labels))
+        if len(names) == len(labels):
+            return Factor(place, labels, shape)
+        steps = contiguous_strides(shape)
+        strides = tuple(sum(s for s, other in zip(steps, labels, strict=True) if other == name) for name in names)
+        lengths = tuple(shape[labels.index(name)] for name in names)
+        return Factor(self.add(strided_slice, place, offset=0, shape=lengths, strides=strides), names, lengths)
+
+    def reshaped(self, factor: Factor, labels: Labels, shape: Shape) -> Factor:
+        """The same elements in another shape."""
+        if shape == factor.shape:
+            return Factor(factor.place, labels, shape)
+        return Factor(self.add(reshape, factor.place, shape=shape), labels, shape)
+
+    def without_ones(self, factor: Factor, sizes: dict[str, int]) -> Factor:
+        """Drop axes of length 1 that are longer in other operands: what is left out broadcasts."""
+        kept = tuple(name for name, n in zip(factor.labels, factor.shape, strict=True) if n != 1 or sizes[name] == 1)
+        return self.reshaped(factor, kept, factor.lengths(kept))
+
+    def summed(self, factor: Factor, needed: Collection[str]) -> Factor:
+        """Sum over all axes but the `needed` ones."""
+        axes = tuple(k for k, name in enumerate(factor.labels) if name not in needed)
+        if not axes:
+            return factor
+        kept = tuple(name for name in factor.labels if name in needed)
+        return Factor(self.add(sum_, factor.place, axes=axes, keepdims=False), kept, factor.lengths(kept))
+
+    def ordered(self, factor: Factor, labels: Labels) -> Factor:
+        """The axes in the order of `labels`, which are all of them."""
+        if factor.labels == labels:
+            return factor
+        axes = tuple(factor.labels.index(name) for name in labels)
+        return Factor(self.add(transpose, factor.place, axes=axes), labels, factor.lengths(labels))
+
+    def product(self, a: Factor, b: Factor) -> Factor:
+        """The product where no axis is summed over."""
+        order = (*a.labels, *[name for name in b.labels if name not in a.labels])
+        parts = []
+        for factor in (a, b):
+            factor = self.ordered(factor, tuple(name for name in order if name in factor.labels))
+            shape = tuple(factor.lengths((name,))[0] if name in factor.labels else 1 for name in order)
+            parts.append(self.reshaped(factor, order, shape))
+        shape = broadcast_shape("einsum", (parts[0].shape, parts[1].shape))
+        return Factor(self.add(multiply, parts[0].place, parts[1].place), order, shape)
+
+    def contracted(self, a: Factor, b: Factor, needed: Collection[str]) -> Factor:
+        """The product, summed over the axes that are not `needed` later."""
+        a, b = self.summed(a, {*needed, *b.labels}), self.summed(b, {*needed, *a.labels})
+        shared = tuple(name for name in a.labels if name in b.labels)
+        batch = tuple(name for name in shared if name in needed)
+        summed = tuple(name for name in shared if name not in needed)
+        if not summed:
+            return self.product(a, b)
+        lead = (size_of(a.lengths(batch)),) if batch else ()
+        k = size_of(a.lengths(summed))
+        places, flags, rest, sides = [], [], [], []
+        for factor in (a, b):
+            own = tuple(name for name in factor.labels if name not in shared)
+            last = factor.labels != (*batch, *summed, *own)  # whether the axes summed over come last
+            order = (*batch, *own, *summed) if last else (*batch, *summed, *own)
+            m = size_of(factor.lengths(own))
+            shape = (*lead, m, k) if last else (*lead, k, m)
+            places.append(self.reshaped(self.ordered(factor, order), order, shape).place)
+            flags.append(int(last))
+            rest.append(Factor(factor.place, own, factor.lengths(own)))
+            sides.append(m)
+        flat = self.add(batch_dot if batch else dot, *places, ta=1 - flags[0], tb=flags[1])
+        labels = (*batch, *rest[0].labels, *rest[1].labels)
+        shape = a.lengths(batch) + rest[0].shape + rest[1].shape
+        return self.reshaped(Factor(flat, (), (*lead, *sides)), labels, shape)
+
+    def returned(self, factor: Factor) -> None:
+        """End with an array of at least one axis, in memory of its own."""
+        factor = self.reshaped(factor, factor.labels, factor.shape or (1,))
+        place = factor.place
+        while place >= self.count and self.steps[place - self.count].op is reshape:
+            (place,) = self.steps[place - self.count].arguments
+        if place < self.count:
+            self.add(identity, factor.place)
 
 
-def _without_ones(factor: Factor, sizes: dict[str, int]) -> Factor:
-    """Drop axes of length 1 that are longer in other operands: what is left out broadcasts."""
-    kept = tuple(name for name in factor.labels if factor.sizes((name,)) != (1,) or sizes[name] == 1)
-    return Factor(reshape(factor.array, shape=factor.sizes(kept)), kept) if kept != factor.labels else factor
-
-
-def _summed(factor: Factor, needed: Collection[str]) -> Factor:
-    """Sum over all axes but the `needed` ones."""
-    axes = tuple(k for k, name in enumerate(factor.labels) if name not in needed)
-    if not axes:
-        return factor
-    return Factor(sum_(factor.array, axes=axes, keepdims=False), tuple(n for n in factor.labels if n in needed))
-
-
-def _ordered(factor: Factor, labels: Labels) -> NDArray:
-    """The array with its axes in the order of `labels`, which are all of them."""
-    if factor.labels == labels:
-        return factor.array
-    return transpose(factor.array, axes=tuple(factor.labels.index(name) for name in labels))
-
-
-def _product(a: Factor, b: Factor) -> Factor:
-    """The product where no axis is summed over."""
-    order = (*a.labels, *[name for name in b.labels if name not in a.labels])
-    parts = []
-    for factor in (a, b):
-        array = _ordered(factor, tuple(name for name in order if name in factor.labels))
-        shape = tuple(factor.sizes((name,))[0] if name in factor.labels else 1 for name in order)
-        parts.append(reshape(array, shape=shape) if array._shape != shape else array)
-    return Factor(multiply(*parts), order)
-
-
-def _contract(a: Factor, b: Factor, needed: Collection[str]) -> Factor:
-    """The product, summed over the axes that are not `needed` later."""
-    a, b = _summed(a, {*needed, *b.labels}), _summed(b, {*needed, *a.labels})
-    shared = tuple(name for name in a.labels if name in b.labels)
-    batch = tuple(name for name in shared if name in needed)
-    summed = tuple(name for name in shared if name not in needed)
-    if not summed:
-        return _product(a, b)
-    matrices, flags, free = [], [], []
-    for factor in (a, b):
-        own = tuple(name for name in factor.labels if name not in shared)
-        last = factor.labels != (*batch, *summed, *own)  # whether the axes summed over come last
-        order = (*batch, *own, *summed) if last else (*batch, *summed, *own)
-        count, k, m = (size_of(factor.sizes(part)) for part in (batch, summed, own))
-        array = _ordered(factor, order)
-        matrices.append(reshape(array, shape=(count, m, k) if last else (count, k, m)))
-        flags.append(int(last))
-        free.append(own)
-    product = batch_dot(*matrices, ta=1 - flags[0], tb=flags[1])
-    shape = a.sizes(batch) + a.sizes(free[0]) + b.sizes(free[1])
-    return Factor(reshape(product, shape=shape), (*batch, *free[0], *free[1]))
-
-
-@lru_cache(maxsize=1024)
 def _order(
-    terms: tuple[Labels, ...], output: Labels, sizes: tuple[tuple[str, int], ...], optimize: bool
+    terms: tuple[Labels, ...], output: Labels, sizes: dict[str, int], optimize: bool
 ) -> tuple[tuple[int, ...], ...]:
     """Which factors to take out of the list for the next product, which is put at its end."""
     count = len(terms)
@@ -111,12 +148,38 @@ def _order(
         from opt_einsum import contract_path, get_symbol
     except ImportError:
         return from_left
-    symbols = {name: get_symbol(k) for k, (name, _) in enumerate(sizes)}
+    symbols = {name: get_symbol(k) for k, name in enumerate(sizes)}
     written = ["".join(symbols[name] for name in labels) for labels in (*terms, output)]
-    lengths = dict(sizes)
-    shapes = [tuple(lengths[name] for name in labels) for labels in terms]
+    shapes = [tuple(sizes[name] for name in labels) for labels in terms]
     path, _ = contract_path(f"{','.join(written[:-1])}->{written[-1]}", *shapes, shapes=True)
     return tuple(tuple(step) for step in path)
+
+
+@lru_cache(maxsize=1024)
+def plan(subscripts: str, shapes: tuple[Shape, ...], optimize: bool) -> tuple[Step, ...]:
+    """The ops that compute ``einsum(subscripts, ...)`` of arrays of `shapes`; the last one gives the result.
+
+    Raises
+    ------
+    MXNetError
+        If the subscripts are not well formed, or do not fit the shapes.
+    """
+    terms, output, sizes = read(subscripts, shapes)
+    planner = _Planner(len(shapes))
+    factors = [
+        planner.without_ones(planner.distinct(k, labels, shape), sizes)
+        for k, (labels, shape) in enumerate(zip(terms, shapes, strict=True))
+    ]
+    for step in _order(tuple(factor.labels for factor in factors), output, sizes, optimize):
+        taken = [factors.pop(k) for k in sorted(step, reverse=True)][::-1]
+        for k, factor in enumerate(taken[1:], 2):
+            rest = [other.labels for other in (*factors, *taken[k:])]
+            needed = {*output, *[label for labels in rest for label in labels]}
+            taken[0] = planner.contracted(taken[0], factor, needed)
+        factors.append(taken[0])
+    (last,) = factors
+    planner.returned(planner.ordered(planner.summed(last, output), output))
+    return tuple(planner.steps)
 
 
 def einsum(
@@ -157,28 +220,12 @@ def einsum(
     """
     if not isinstance(subscripts, str):
         raise TypeError(f"einsum: subscripts are a str, not {type(subscripts).__name__}")
+    if not operands:
+        raise TypeError("einsum: takes at least one NDArray")
     arrays = in_one_dtype("einsum", *operands)
-    found = read(subscripts, tuple(array._shape for array in arrays))
-    result = _evaluate(found, arrays, bool(optimize))
-    if any(result._storage is array._storage for array in operands):
-        result = identity(result)
-    return deliver(at_least_1d(result), out)
-
-
-def _evaluate(found: Subscripts, arrays: list[NDArray], optimize: bool) -> NDArray:
-    factors = [
-        _without_ones(_distinct(array, labels), found.sizes) for array, labels in zip(arrays, found.terms, strict=True)
-    ]
-    terms = tuple(factor.labels for factor in factors)
-    for step in _order(terms, found.output, tuple(found.sizes.items()), optimize):
-        taken = [factors.pop(k) for k in sorted(step, reverse=True)][::-1]
-        for k, factor in enumerate(taken[1:], 2):
-            rest = [other.labels for other in (*factors, *taken[k:])]
-            needed = {*found.output, *[label for labels in rest for label in labels]}
-            taken[0] = _contract(taken[0], factor, needed)
-        factors.append(taken[0])
-    (last,) = factors
-    return _ordered(_summed(last, found.output), found.output)
+    for op, arguments, params in plan(subscripts, tuple([array._shape for array in arrays]), bool(optimize)):
+        arrays.append(op(*[arrays[k] for k in arguments], **params))
+    return deliver(arrays[-1], out)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {"einsum": einsum}

@@ -1,6 +1,5 @@
 """Einstein's summation convention as text: what ``"...ij,jk->...ik"`` says of arrays of given shapes."""
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from numbagrad.errors import MXNetError
@@ -49,7 +48,6 @@ def _output(text: str, terms: tuple[Labels, ...], term: str | None, rank: int) -
     return output
 
 
-@lru_cache(maxsize=1024)
 def read(text: str, shapes: tuple[Shape, ...]) -> Subscripts:
     """Read `text` for arrays of `shapes`.
 

@@ -107,15 +107,25 @@ def test_dtypes_and_copies():
 
 def test_the_order_of_products(monkeypatch):
     """opt_einsum begins with the product that makes small matrices; without it that on the left comes first."""
-    terms, sizes = (("a", "b"), ("b", "c"), ("c", "d")), (("a", 90), ("b", 90), ("c", 90), ("d", 1))
     pytest.importorskip("opt_einsum")
-    contraction._order.cache_clear()
-    assert contraction._order(terms, ("a", "d"), sizes, True)[0] == (1, 2)
-    assert contraction._order(terms, ("a", "d"), sizes, False)[0] == (0, 1)
+    shapes = ((90, 90), (90, 90), (90, 1))
+
+    def first(optimize):
+        contraction.plan.cache_clear()
+        return contraction.plan("ab,bc,cd->ad", shapes, optimize)[0].arguments
+
+    assert first(True) == (1, 2)
+    assert first(False) == (0, 1)
     monkeypatch.setitem(sys.modules, "opt_einsum", None)
-    contraction._order.cache_clear()
-    assert contraction._order(terms, ("a", "d"), sizes, True) == ((0, 1), (0, 1))
-    contraction._order.cache_clear()
+    assert first(True) == (0, 1)
+    contraction.plan.cache_clear()
+
+
+def test_products_of_matrices_are_one_op():
+    """Transposes are flags of the product."""
+    for text in ("ij,jk->ik", "ij,kj->ik", "ji,jk->ik", "ji,kj->ik", "bij,bkj->bik", "bji,bkj->bik"):
+        shape = (3,) * text.index(",")
+        assert len(contraction.plan(text, (shape, shape), True)) == 1
 
 
 def test_captured():
