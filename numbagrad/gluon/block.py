@@ -15,6 +15,7 @@ from numbagrad.gluon.parameter import DeferredInitializationError, Parameter
 from numbagrad.gluon.parameter_dict import ParameterDict
 from numbagrad.gluon.summary import summary
 from numbagrad.nd.ndarray import NDArray
+from numbagrad.tape import RebindEpoch
 
 _BlockScope = BlockScope
 _UNIFORM = initializer.Uniform()
@@ -349,6 +350,8 @@ class HybridBlock(Block):
                 "using Sequential, please try HybridSequential instead."
             )
         super().register_child(block, name)
+        if self._active:
+            RebindEpoch.value += 1  # what was captured, here or in a block around this one, did not call the child
 
     def hybridize(self, active: bool = True, **kwargs: Any) -> None:
         """Capture the block's calls and replay them natively; results and gradients do not change.

@@ -86,6 +86,7 @@ class Trainer:
         self._init_optimizer(optimizer, dict(optimizer_params or {}))
         self._scale = float(self._optimizer.rescale_grad)
         self._kvstore = None
+        self._update_on_kvstore = False  # what MXNet programs ask before they look for the states
         self._table: Table | None = None
         self._epoch = -1
         self._trained: list[tuple[int, Parameter, list[NDArray]]] = []

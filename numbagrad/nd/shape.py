@@ -192,8 +192,8 @@ def broadcast_like(
     if lhs_axes is None or rhs_axes is None:
         return deliver(broadcast_op(lhs, shape=rhs._shape), out)
     left, right = _ints(lhs_axes), _ints(rhs_axes)
-    if len(left) != len(right):
-        raise MXNetError(f"broadcast_like: {len(left)} lhs_axes but {len(right)} rhs_axes")
+    if len(left) != len(right) or not left:
+        raise MXNetError(f"broadcast_like: {len(left)} lhs_axes but {len(right)} rhs_axes; at least one of each")
     shape = list(lhs._shape)
     for k, j in zip(left, right, strict=True):
         shape[normal_axis("broadcast_like", k, len(shape))] = rhs._shape[

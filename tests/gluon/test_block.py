@@ -357,3 +357,31 @@ def test_own_call():
     assert net(nd.array([[2.0]])).tolist() == [[3]]
     net[0].register_forward_hook(lambda *args: None).detach()
     assert net(nd.array([[2.0]])).tolist() == [[3]]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_child_that_comes_after_the_first_call_is_called(nested):
+    net = inner = nn.HybridSequential()
+    if nested:
+        net = nn.HybridSequential()
+        net.add(inner)
+    inner.add(nn.Dense(2, weight_initializer="ones", flatten=False))
+    net.hybridize()
+    net.initialize()
+    x = nd.ones((2, 3, 5))
+    assert net(x).asnumpy().tolist() == np.full((2, 3, 2), 5).tolist()
+    inner.add(nn.Flatten())
+    assert net(x).asnumpy().tolist() == np.full((2, 6), 5).tolist()
+
+
+def test_a_child_exchanged_after_the_first_call_is_called():
+    net = nn.HybridSequential()
+    with net.name_scope():
+        net.fc1 = nn.Dense(4, flatten=False)
+        net.fc2 = nn.Dense(4, flatten=False)
+    net.hybridize()
+    net.initialize()
+    assert net(nd.ones((2, 3, 5))).shape == (2, 3, 4)
+    net.fc2 = nn.Dense(4, flatten=True)
+    net.fc2.initialize()
+    assert net(nd.ones((2, 3, 5))).shape == (2, 4)

@@ -5,6 +5,7 @@ import pytest
 
 import numbagrad as mx
 from numbagrad import autograd, nd
+from numbagrad.errors import MXNetError
 
 X = np.arange(24.0).reshape(2, 3, 4)
 WEIGHTS = np.cos(np.arange(500.0))
@@ -169,3 +170,9 @@ def test_broadcast_to_as_a_method():
     for wrong in ({}, {"shape": None}):
         with pytest.raises(TypeError):
             x.broadcast_to(**wrong)
+
+
+def test_broadcast_like_needs_axes_if_it_is_given_any():
+    for axes in ((), (0, 1)):
+        with pytest.raises(MXNetError, match="broadcast_like"):
+            nd.broadcast_like(nd.ones((1, 2)), nd.ones((3,)), lhs_axes=axes, rhs_axes=axes[:1])
