@@ -86,7 +86,8 @@ def lower(
     facts = Facts(frozenset(inner - set(carried)), fold, _values)
     calls, variant.passes = run_passes(forward, facts, passes)
     brought = [*arguments.values(), *results.values()]
-    folded = [buffer.root for buffer in fold if buffer not in _touched(calls)]
+    left = _touched(calls)
+    folded = [buffer.root for buffer in fold if buffer not in left]
     own = [buffer for buffer in inner if buffer not in places]
     variant.program = Program(calls, recorder.log.effects, brought + ([carry] if attached else []), own)
     variant.program.hold(folded)  # whoever asks for such a gradient makes the run void

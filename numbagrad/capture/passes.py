@@ -1,7 +1,9 @@
 """What is done to a log before it becomes a table: pure functions from calls to calls, each with its own switch."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from numbagrad.capture.recorder import Buffer, Call, Slot
@@ -23,8 +25,25 @@ class Facts:
     """The values of a float64 slot, now."""
 
 
-def _touches(call: Call, buffer: Buffer, *roles: str) -> bool:
-    return any(slot.buffer is buffer for slot in call.slots(*roles))
+class Uses:
+    """Which rows use a buffer, and how: (row, slot, role) in order."""
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self._by_buffer: dict[Buffer, list[tuple[int, Slot, str]]] = {}
+        for row, call in enumerate(calls):
+            for role, value in zip(call.kernel.roles, call.arguments, strict=True):
+                if isinstance(value, Slot):
+                    self._by_buffer.setdefault(value.buffer, []).append((row, value, role))
+
+    def of(self, buffer: Buffer, after: int = -1, before: int | None = None) -> list[tuple[int, Slot, str]]:
+        """The uses in rows after `after` and before `before`."""
+        uses = self._by_buffer.get(buffer, [])
+        start = bisect_left(uses, after + 1, key=itemgetter(0))
+        return uses[start:] if before is None else uses[start : bisect_left(uses, before, key=itemgetter(0))]
+
+    def written(self, buffer: Buffer, after: int, before: int) -> bool:
+        """Whether a row after `after` and before `before` writes to it."""
+        return any(role != "in" for _, _, role in self.of(buffer, after, before))
 
 
 def fold_updates(calls: Sequence[Call], facts: Facts) -> list[Call]:
@@ -33,8 +52,10 @@ def fold_updates(calls: Sequence[Call], facts: Facts) -> list[Call]:
     The product moves behind the last row that reads the weight. The gradient is then in no buffer; its fresh flag says
     so.
     """
+    uses = Uses(calls)
     result: list[Call | None] = list(calls)
-    moved: list[tuple[int, Call]] = []
+    moved: dict[int, list[Call]] = {}
+    updated = {call.arguments[0].buffer for call in calls if call.kernel is optimizer.sgd_array}
     for at, call in enumerate(calls):
         if call.kernel is not optimizer.sgd_array:
             continue
@@ -43,42 +64,40 @@ def fold_updates(calls: Sequence[Call], facts: Facts) -> list[Call]:
         flag = facts.gradients.get(gradient.buffer)
         if flag is None or row[1] != 0 or row[2] > 0 or gradient.size != weight.size:
             continue
-        users = [
-            i for i, other in enumerate(calls) if i != at and _touches(other, gradient.buffer, "in", "out", "inout")
-        ]
+        users = [i for i, _, _ in uses.of(gradient.buffer) if i != at]
         if len(users) != 1 or users[0] > at or calls[users[0]].kernel is not gemm:
             continue
         source = calls[users[0]]
         a, b, c, m, n, k, ta, tb, alpha = source.arguments
         if c.buffer is not gradient.buffer or c.size != weight.size or alpha != 1.0 or c.offset != gradient.offset:
             continue
-        place = users[0]
-        for i in range(users[0] + 1, at):
-            if _touches(calls[i], weight.buffer, "in", "out", "inout"):
-                place = i
-        between = calls[users[0] + 1 : place + 1]
-        if any(_touches(other, slot.buffer, "out", "inout") for other in between for slot in (a, b)):
+        if a.buffer in updated or b.buffer in updated:  # by a product that may move before this one
+            continue
+        between = uses.of(weight.buffer, users[0], at)
+        place = between[-1][0] if between else users[0]
+        if any(uses.written(slot.buffer, users[0], place + 1) for slot in (a, b)):
             continue
         folded = (a, b, weight, hyper, m, n, k, ta, tb, scale)
         kinds = (*source.kinds[:2], weight.dtype, hyper.dtype, *source.kinds[3:8], "scalar")
-        moved.append((place, Call(gemm_update, kinds, folded, call.line)))
+        moved.setdefault(place, []).append(Call(gemm_update, kinds, folded, call.line))
         result[users[0]] = result[at] = None
-        for i, other in enumerate(calls):
-            if other.kernel is fill and other.arguments[1].buffer is flag:
+        for i, _, _ in uses.of(flag):
+            other = calls[i]
+            if other.kernel is fill:
                 value, slot, size = other.arguments
                 result[i] = Call(fill, other.kinds, (value if value else FOLDED, slot, size), other.line)
     final: list[Call] = []
     for i, kept in enumerate(result):
         if kept is not None:
             final.append(kept)
-        final += [call for place, call in moved if place == i]
+        final += moved.get(i, [])
     return final
 
 
 def drop_dead_rows(calls: Sequence[Call], facts: Facts) -> list[Call]:
     """Leave out rows whose results are overwritten or dropped before anybody reads them."""
     needed: list[Call] = []
-    overwritten: set[tuple[int, int, int, str]] = set()
+    overwritten: dict[Buffer, set[tuple[int, int, str]]] = {}
     read: set[Buffer] = set()
     for call in reversed(calls):
         outs = call.slots("out", "inout")
@@ -87,7 +106,7 @@ def drop_dead_rows(calls: Sequence[Call], facts: Facts) -> list[Call]:
             and not call.kernel.failures
             and "inout" not in call.kernel.roles
             and all(
-                (slot.buffer.index, slot.offset, slot.size, slot.dtype) in overwritten
+                (slot.offset, slot.size, slot.dtype) in overwritten.get(slot.buffer, ())
                 or (slot.buffer in facts.inner and slot.buffer not in read)
                 for slot in outs
             )
@@ -96,10 +115,10 @@ def drop_dead_rows(calls: Sequence[Call], facts: Facts) -> list[Call]:
             continue
         needed.append(call)
         for slot in call.slots("out"):
-            overwritten.add((slot.buffer.index, slot.offset, slot.size, slot.dtype))
+            overwritten.setdefault(slot.buffer, set()).add((slot.offset, slot.size, slot.dtype))
         for slot in call.slots("in", "inout"):
             read.add(slot.buffer)
-            overwritten = {key for key in overwritten if key[0] != slot.buffer.index}
+            overwritten.pop(slot.buffer, None)
     return needed[::-1]
 
 

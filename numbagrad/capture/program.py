@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numbagrad.capture.arena import places
 from numbagrad.capture.recorder import Buffer, Call, Effect, Slot
 from numbagrad.capture.thunks import thunk_address
 from numbagrad.capture.walker import HEADER, ROW, entry
@@ -94,7 +95,7 @@ class Program:
 
     def _place(self, inner: Sequence[Buffer]) -> int:
         """Give every inner buffer a place; buffers that are never in use together may share it."""
-        first: dict[Buffer, int] = {}
+        first: dict[Buffer, int] = {}  # in order
         last: dict[Buffer, int] = {}
         wanted = set(inner)
         for row, call in enumerate(self.calls):
@@ -102,19 +103,10 @@ class Program:
                 if isinstance(value, Slot) and value.buffer in wanted:
                     first.setdefault(value.buffer, row)
                     last[value.buffer] = row
-        used: list[tuple[int, int, int]] = []  # (offset, bytes, last row) of what is live
-        top = 0
-        for buffer in sorted(first, key=first.__getitem__):
-            need = buffer.nbytes + -buffer.nbytes % _ALIGN or _ALIGN
-            used = sorted(item for item in used if item[2] >= first[buffer])
-            at = 0
-            for offset, size, _ in used:
-                if offset - at >= need:
-                    break
-                at = max(at, offset + size)
-            used.append((at, need, last[buffer]))
-            top = max(top, at + need)
-            self.spans[buffer] = Span("arena", at)
+        need = [buffer.nbytes + -buffer.nbytes % _ALIGN or _ALIGN for buffer in first]
+        offsets, top = places([(first[b], last[b], size) for b, size in zip(first, need, strict=True)])
+        for buffer, offset in zip(first, offsets, strict=True):
+            self.spans[buffer] = Span("arena", offset)
         return top
 
     def _assemble(self, count: int) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from numbagrad import array as arrays
 from numbagrad.array import root_of
-from numbagrad.capture.thunks import kinds_of
 from numbagrad.errors import CaptureError
 from numbagrad.kernels.kernel import Kernel
 from numbagrad.ops.random import STATE
@@ -29,6 +28,10 @@ def user_line() -> str:
     ):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
+
+
+_names: dict[np.dtype, str] = {}
+"""The names of dtypes: NumPy takes 2 us to make one up."""
 
 
 class Buffer:
@@ -59,7 +62,11 @@ class Slot:
 
 @dataclass(slots=True)
 class Call:
-    """A logged kernel call; ``arguments`` holds Slots for arrays, and numbers."""
+    """A logged kernel call.
+
+    ``arguments`` holds Slots for arrays, and numbers; ``kinds`` what each is: the dtype name of an array, ``word`` or
+    ``scalar``.
+    """
 
     kernel: Kernel
     kinds: tuple[str, ...]
@@ -139,8 +146,14 @@ class Recorder:
 
     def slot(self, value: np.ndarray) -> Slot:
         """The place of an array argument."""
-        buffer = self.buffer(root_of(value))
-        return Slot(buffer, value.__array_interface__["data"][0] - buffer.address, value.size, value.dtype.name)
+        root = root_of(value)
+        buffer = self.buffer(root)
+        offset = 0 if root is value else value.__array_interface__["data"][0] - buffer.address
+        dtype = value.dtype
+        name = _names.get(dtype)
+        if name is None:
+            name = _names[dtype] = dtype.name
+        return Slot(buffer, offset, value.size, name)
 
     # -------------------------------------------------------------------------------- the Watcher interface
 
@@ -157,6 +170,7 @@ class Recorder:
 
     def _call(self, kernel: Kernel, arguments: tuple[Any, ...], line: str) -> Call:
         values: list[Any] = []
+        kinds: list[str] = []
         for role, value in zip(kernel.roles, arguments, strict=True):
             if isinstance(value, np.ndarray):
                 slot = self.slot(value)
@@ -169,9 +183,12 @@ class Recorder:
                     assert root is not None
                     self._before.append((weakref.ref(root), root.copy()))
                 values.append(slot)
+                kinds.append(slot.dtype)
             else:
                 values.append(value)
-        return Call(kernel, kinds_of(kernel, arguments), tuple(values), line)
+                number = role == "scalar" and isinstance(value, (float, np.floating))
+                kinds.append("scalar" if number else "word")
+        return Call(kernel, tuple(kinds), tuple(values), line)
 
     def delivered(self, leaf: Any) -> None:
         """Note that backward has written the gradient of a leaf."""

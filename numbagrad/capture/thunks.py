@@ -12,19 +12,6 @@ from numbagrad.native.thunk import thunk
 _addresses: dict[tuple[int, tuple[str, ...]], tuple[int, Kernel]] = {}
 
 
-def kinds_of(kernel: Kernel, arguments: tuple[Any, ...]) -> tuple[str, ...]:
-    """What each argument is: the dtype name of an array, ``word`` or ``scalar``."""
-    kinds = []
-    for role, value in zip(kernel.roles, arguments, strict=True):
-        if isinstance(value, np.ndarray):
-            kinds.append(value.dtype.name)
-        elif role == "scalar" and isinstance(value, (float, np.floating)):
-            kinds.append("scalar")
-        else:
-            kinds.append("word")
-    return tuple(kinds)
-
-
 def _type_of(kind: str) -> Any:
     if kind in ("word", "scalar"):
         return types.int64 if kind == "word" else types.float64

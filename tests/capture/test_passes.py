@@ -1,6 +1,7 @@
 """The passes: each alone, and any subset of them leaves results as they are."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -135,3 +136,38 @@ def test_only_plain_sgd_is_folded(options):
     call = trained(jit, **options)[2]
     assert "gemm_update" not in call.source()
     assert "gemm_update" in trained(jit)[2].source()
+
+
+def python_calls(function):
+    """How many Python functions run in a call."""
+    count = 0
+
+    def note(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_a_capture_is_linear_in_the_number_of_layers():
+    counts = []
+    for layers in (15, 120):
+        _, net, _, x = trained(lambda f: f, [3] * layers, steps=1)
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+
+        def step(x, net=net, trainer=trainer):
+            with autograd.record():
+                loss = net(x).sum()
+            loss.backward()
+            trainer.step(4)
+            return loss
+
+        step(x)
+        call = jit(step)
+        counts.append(python_calls(lambda call=call, x=x: call(x)))
+    assert counts[1] < 9 * counts[0]
