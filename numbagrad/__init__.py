@@ -9,6 +9,7 @@ from numbagrad import (
     gluon,
     initializer,
     lr_scheduler,
+    metric,
     name,
     nd,
     optimizer,
@@ -54,6 +55,7 @@ __all__ = [
     "is_np_shape",
     "jit",
     "lr_scheduler",
+    "metric",
     "name",
     "nd",
     "ndarray",
@@ -74,8 +76,8 @@ __all__ = [
 
 # A program that asks for a name of MXNet that is not here yet is told so, and what is near.
 _guard(
-    attribute, autograd, base, context, engine, initializer, lr_scheduler, name, nd, nd.contrib, nd.linalg, nd.random,
-    optimizer, random, util, gluon, gluon.block, gluon.data, gluon.loss, gluon.nn, gluon.parameter, gluon.trainer,
-    gluon.utils, test_utils,
+    attribute, autograd, base, context, engine, initializer, lr_scheduler, metric, name, nd, nd.contrib, nd.linalg,
+    nd.random, optimizer, random, util, gluon, gluon.block, gluon.data, gluon.loss, gluon.nn, gluon.parameter,
+    gluon.trainer, gluon.utils, test_utils,
 )  # fmt: skip
 __getattr__ = _absent(__name__)
