@@ -37,24 +37,23 @@ def _copy(x: Any, out: Any) -> None:
 
 
 @njit
-def _copy_triangle(x: Any, out: Any, rows: int, columns: int, lower: int, offset: int) -> None:
-    """Copy what is on and below (`lower`), or on and above, diagonal number `offset`; 0 elsewhere."""
-    for i in range(rows):
-        source = x[i * columns : (i + 1) * columns]
-        target = out[i * columns : (i + 1) * columns]
-        turn = min(max(i + offset + (1 if lower else 0), 0), columns)
-        for j in range(turn):
-            target[j] = source[j] if lower else x.dtype.type(0)
-        for j in range(turn, columns):
-            target[j] = x.dtype.type(0) if lower else source[j]
+def _copy_lower(x: Any, out: Any, n: int, pitch: int) -> None:
+    """Copy the lower triangle of the first n columns of n rows `pitch` apart; 0 above it."""
+    for i in range(n):
+        for j in range(n):
+            out[i * n + j] = x[i * pitch + j] if j <= i else x.dtype.type(0)
 
 
 @kernel("in out size size size size size")
 def triangle(x: Any, out: Any, batch: int, rows: int, columns: int, lower: int, offset: int) -> int:
     """Each matrix on and below (`lower` 1), or on and above (0), its diagonal number `offset`; 0 elsewhere."""
-    size = rows * columns
-    for i in range(batch):
-        _copy_triangle(x[i * size : (i + 1) * size], out[i * size : (i + 1) * size], rows, columns, lower, offset)
+    for i in range(batch * rows):
+        turn = min(max(i % rows + offset + (1 if lower else 0), 0), columns)
+        first = i * columns
+        for j in range(turn):
+            out[first + j] = x[first + j] if lower else x.dtype.type(0)
+        for j in range(turn, columns):
+            out[first + j] = x.dtype.type(0) if lower else x[first + j]
     return 0
 
 
@@ -74,7 +73,7 @@ def potrf(a: Any, out: Any, batch: int, n: int) -> int:
         if failed:
             return 256 * i + 1
     for i in range(batch):
-        _copy_triangle(work[i * size : (i + 1) * size], out[i * size : (i + 1) * size], n, n, 1, 0)
+        _copy_lower(work[i * size : (i + 1) * size], out[i * size : (i + 1) * size], n, n)
     return 0
 
 
@@ -179,10 +178,7 @@ def gelqf(a: Any, q: Any, l: Any, batch: int, m: int, n: int) -> int:  # noqa: E
     for i in range(batch):
         matrix = q[i * m * n : (i + 1) * m * n]
         _geqrf((n, m, matrix, n, tau, work, m * _BLOCK))
-        factor = l[i * m * m : (i + 1) * m * m]
-        for row in range(m):
-            for column in range(m):
-                factor[row * m + column] = matrix[row * n + column] if column <= row else a.dtype.type(0)
+        _copy_lower(matrix, l[i * m * m : (i + 1) * m * m], m, n)
         _orgqr((n, m, m, matrix, n, tau, work, m * _BLOCK))
     return 0
 
