@@ -12,11 +12,15 @@ from numbagrad.own_ops.adoption import adopt, function_of
 
 
 class Step(NamedTuple):
-    """A kernel, the names of its arguments in order, and the inputs whose gradients it writes."""
+    """A kernel, and how it is called."""
 
     kernel: Kernel
     names: tuple[str, ...]
+    """What its arguments are called."""
+    places: tuple[int, ...]
+    """Where they stand among all values, in the order of :meth:`Declaration.values`."""
     writes: tuple[int, ...]
+    """The inputs whose gradients it writes."""
 
 
 class Declaration(NamedTuple):
@@ -33,6 +37,11 @@ class Declaration(NamedTuple):
     def differentiable(self) -> list[str]:
         """The inputs that have a gradient."""
         return [x for x in self.inputs if x not in self.fixed or self.fixed[x].kind == "f"]
+
+    def values(self) -> tuple[str, ...]:
+        """The names of all that kernels can take, in the order in which the op holds them ready."""
+        gradients = [f"d{x}" for x in self.inputs]
+        return (*self.inputs, "y", *self.keeps, *self.sizes, *self.params, "g", *gradients)
 
     def step(self, what: str, given: Any, reads: Sequence[str], writes: Sequence[str], failures: Any) -> Step:
         """The kernel of a user's function.
@@ -51,7 +60,8 @@ class Declaration(NamedTuple):
             if each not in roles:
                 raise MXNetError(f"{title} takes {each!r}; it can take {', '.join(roles)}")
         kernel = Kernel(f"{self.name}_{what}", adopt(function), tuple(roles[each] for each in names), failures)
-        return Step(kernel, names, tuple(i for i, x in enumerate(self.inputs) if f"d{x}" in names))
+        places = tuple(self.values().index(each) for each in names)
+        return Step(kernel, names, places, tuple(i for i, x in enumerate(self.inputs) if f"d{x}" in names))
 
 
 def check_names(declared: Declaration) -> None:

@@ -23,9 +23,10 @@ class Plan(NamedTuple):
     """What the shape rule says for some shapes and parameters."""
 
     shape: Shape
-    sizes: dict[str, int]
+    size: int
     kept: tuple[int, ...]
     """The number of elements of each kept array."""
+    sizes: tuple[int, ...]
 
 
 class OwnOp(Fused):
@@ -52,20 +53,31 @@ class OwnOp(Fused):
         self._first = forward
         self._backward = backward
         self._plans: dict[Any, Plan] = {}
+        self._dtypes: dict[tuple[np.dtype, ...], tuple[np.dtype, ...]] = {}
+        self._defaults = self._numbers({})
 
     def __call__(self, *arrays: Any, **params: Any) -> Any:
         """Apply the op: inputs are brought to the dtypes of its rule, on the tape."""
-        declared = self.declaration
-        if len(arrays) != len(declared.inputs):
-            raise TypeError(f"{self.name}: takes {' '.join(declared.inputs)}, got {len(arrays)} arguments")
-        for x, array in zip(declared.inputs, arrays, strict=True):
-            if type(array) is not tape.new:
+        inputs = self.declaration.inputs
+        if len(arrays) != len(inputs):
+            raise TypeError(f"{self.name}: takes {' '.join(inputs)}, got {len(arrays)} arguments")
+        new = tape.new
+        for x, array in zip(inputs, arrays, strict=True):
+            if type(array) is not new:
                 raise TypeError(f"{self.name}: {x} must be an NDArray, not {type(array).__name__}")
-        fixed = declared.fixed
-        free = [array._flat.dtype for x, array in zip(declared.inputs, arrays, strict=True) if x not in fixed]
+        have = tuple([array._flat.dtype for array in arrays])
+        wanted = self._dtypes.get(have)
+        if wanted is None:
+            wanted = self._dtypes[have] = self._dtypes_for(have)
+        if wanted != have:
+            arrays = tuple(cast(array, dtype=dtype) for array, dtype in zip(arrays, wanted, strict=True))
+        return registry.executor(self, arrays, self._numbers(params) if params else self._defaults)
+
+    def _dtypes_for(self, have: tuple[np.dtype, ...]) -> tuple[np.dtype, ...]:
+        fixed = self.declaration.fixed
+        free = [dtype for x, dtype in zip(self.declaration.inputs, have, strict=True) if x not in fixed]
         common = floating(promote(free)) if free else FLOAT32
-        taken = tuple(cast(array, dtype=fixed.get(x, common)) for x, array in zip(declared.inputs, arrays, strict=True))
-        return registry.executor(self, taken, self._numbers(params))
+        return tuple(fixed.get(x, common) for x in self.declaration.inputs)
 
     def _numbers(self, given: dict[str, Any]) -> dict[str, Any]:
         """All parameters, as the numbers that kernels take."""
@@ -82,63 +94,64 @@ class OwnOp(Fused):
 
     def _forward(self, *arrays: Any, **params: Any) -> Any:
         declared = self.declaration
-        plan = self._plan(tuple([array._shape for array in arrays]), params)
+        key = (*[array._shape for array in arrays], *params.values())
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan(tuple([array._shape for array in arrays]), params)
+            if len(self._plans) < _PLANS:
+                self._plans[key] = plan
         common = next((a._flat.dtype for x, a in zip(declared.inputs, arrays) if x not in declared.fixed), FLOAT32)
-        out = np.empty(size_of(plan.shape), declared.fixed.get("y", common))
+        out = np.empty(plan.size, declared.fixed.get("y", common))
         kept = [np.empty(n, declared.fixed.get(k, common)) for k, n in zip(declared.keeps, plan.kept, strict=True)]
-        values = {**plan.sizes, **params, "y": out, **dict(zip(declared.keeps, kept, strict=True))}
-        values.update({x: array._flat for x, array in zip(declared.inputs, arrays, strict=True)})
-        self._launch(self._first, values)
+        self._launch(self._first, [*[array._flat for array in arrays], out, *kept, *plan.sizes, *params.values()])
         return out, plan.shape, (plan, kept)
 
     def _vjp(self, context: Any, g: Any, into: Any) -> list[Any]:
         declared = self.declaration
-        results: list[Any] = [None] * len(declared.inputs)
-        if g._flat.dtype.kind != "f" or declared.fixed.get("y", FLOAT32).kind != "f":
+        arrays, parents = context.arrays, context.parents
+        results: list[Any] = [None] * len(arrays)
+        if declared.fixed.get("y", FLOAT32).kind != "f":
             return results
         if not self._backward:
             raise MXNetError(f"{self.name}: it has no gradient: it was registered without vjp")
         plan, kept = context.aux
-        values = {**plan.sizes, **context.params, "g": g._flat, **dict(zip(declared.keeps, kept, strict=True))}
-        values.update({x: array._flat for x, array in zip(declared.inputs, context.arrays, strict=True)})
-        if self.saves_y:
-            values["y"] = context.out[0][1]
+        y = context.out[0][1] if self.saves_y else None
+        flats = [array._flat for array in arrays]
+        values = [*flats, y, *kept, *plan.sizes, *context.params.values(), g._flat, *results]
+        first = len(values) - len(arrays)
         for step in self._backward:
-            if not any(context.wants(i) for i in step.writes):
+            if all(parents[i] is None for i in step.writes):
                 continue
             for i in step.writes:
-                array = context.arrays[i]
-                offered = into(context.parents[i], False) if context.wants(i) else None
-                flat = np.empty(array._flat.size, array._flat.dtype) if offered is None else offered[0]
-                results[i] = (flat, array._shape) if offered is None else WRITTEN
-                values[f"d{declared.inputs[i]}"] = flat
+                offered = into(parents[i], False) if parents[i] is not None else None
+                if offered is None:
+                    flat = np.empty(flats[i].size, flats[i].dtype)
+                    results[i] = (flat, arrays[i]._shape)
+                else:
+                    flat = offered[0]
+                    results[i] = WRITTEN
+                values[first + i] = flat
             self._launch(step, values)
         return results
 
-    def _launch(self, step: Step, values: dict[str, Any]) -> None:
+    def _launch(self, step: Step, values: list[Any]) -> None:
+        arguments = [values[k] for k in step.places]
         try:
-            launch(step.kernel, *[values[each] for each in step.names])
+            launch(step.kernel, *arguments)
         except CompilationError as error:
-            arguments = ", ".join(
-                f"{each}: {getattr(values[each], 'dtype', type(values[each]).__name__)}" for each in step.names
+            kinds = ", ".join(
+                f"{name}: {getattr(value, 'dtype', type(value).__name__)}"
+                for name, value in zip(step.names, arguments, strict=True)
             )
-            raise MXNetError(f"{step.kernel.name}({arguments}) cannot be compiled: {error}") from error
+            raise MXNetError(f"{step.kernel.name}({kinds}) cannot be compiled: {error}") from error
 
     def _plan(self, shapes: tuple[Shape, ...], params: dict[str, Any]) -> Plan:
-        key = shapes, *params.values()
-        found = self._plans.get(key)
-        if found is None:
-            found = self._make_plan(shapes, params)
-            if len(self._plans) < _PLANS:
-                self._plans[key] = found
-        return found
-
-    def _make_plan(self, shapes: tuple[Shape, ...], params: dict[str, Any]) -> Plan:
         name, _, keeps, sizes, *_ = self.declaration
         if self.shape is None:
             if len(set(shapes)) > 1:
                 raise MXNetError(f"{name}: the inputs must have one shape, not {', '.join(map(str, shapes))}")
-            return Plan(shapes[0], {"n": size_of(shapes[0])}, tuple(size_of(shapes[0]) for _ in keeps))
+            n = size_of(shapes[0])
+            return Plan(shapes[0], n, (n,) * len(keeps), (n,))
         try:
             said = self.shape(*shapes, **params)
         except (ValueError, AssertionError, IndexError) as error:
@@ -153,7 +166,8 @@ class OwnOp(Fused):
         for each in sizes:
             if not isinstance(said[each], int) or said[each] < 0:
                 raise MXNetError(f"{name}: shape says {said[each]!r} for the size {each}; it must be an int")
-        return Plan(said["y"], {each: said[each] for each in sizes}, tuple(size_of(said[each]) for each in keeps))
+        kept = tuple(size_of(said[each]) for each in keeps)
+        return Plan(said["y"], size_of(said["y"]), kept, tuple(said[each] for each in sizes))
 
     def _no_reference(self, *arrays: Any, **params: Any) -> Any:
         raise MXNetError(
