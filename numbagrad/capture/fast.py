@@ -43,6 +43,7 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
         "Node": tape.Node,
     }
     guard = variant.guard
+    space["written"] = guard.written
     positional, named = guard.structure[1]
     if variant.backward is not None and variant.backward.op.multi:
         return miss
@@ -65,8 +66,10 @@ def fast_call(variant: Any, lock: Any) -> Callable[..., Any]:
             checks += [f"type(x{i}) is not NDArray", f"x{i}._shape != s{i}", f"x{i}._flat.dtype is not d{i}"]
             checks.append(f"x{i}._context is not None")
             if i in guard.fixed:
-                space[f"z{i}"] = guard.fixed[i]
-                checks.append(f"x{i}._storage is not z{i}")
+                space[f"z{i}"] = guard.fixed[i].array
+                checks.append(f"x{i}._storage.array is not z{i}()")
+            if guard.written:
+                checks.append(f"x{i}._storage in written")
             if kept[2] is ON_TAPE:
                 checks.append(f"type(x{i}._node) not in on_tape or x{i}._node.parents is None")
             else:

@@ -1,8 +1,11 @@
 """When a captured run stands for a new call: what it depended on, noted and compared."""
 
+import functools
 import inspect
 import math
-from types import BuiltinFunctionType, FunctionType, ModuleType
+import sys
+import weakref
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -33,6 +36,14 @@ def address_of_array(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
+class _Memory:
+    """The memory that an argument had: as long as it is there, somebody may reach it."""
+
+    def __init__(self, storage: Any) -> None:
+        self.array = weakref.ref(storage.array)
+        self.owner = weakref.ref(root_of(storage.array))
+
+
 class Guard:
     """What a captured run depended on.
 
@@ -60,11 +71,15 @@ class Guard:
                 )
         self.sharing = _sharing(leaves)
         self.values = _reached(function)
-        held = _held(function)
-        self.fixed: dict[int, Any] = {
-            i: leaf._storage for i, leaf in enumerate(leaves) if type(leaf) is tape.new and id(leaf._storage) in held
+        self._function = function
+        self.fixed: dict[int, _Memory] = {
+            i: _Memory(leaf._storage)
+            for i, leaf in enumerate(leaves)
+            if type(leaf) is tape.new and type(tape.place(leaf)) is not Leaf
         }
-        """The arguments on memory that the function reaches in another way too: they must stay what they are."""
+        """The arguments that must stay what they are as long as the function may reach their memory in another way."""
+        self.written: set[Any] = set()
+        """The storages that the run writes without them being arguments: no argument may be on one of them."""
 
     def fits(self, structure: Any, leaves: list[Any]) -> bool:
         """Whether the run stands for a call with these arguments now."""
@@ -91,10 +106,26 @@ class Guard:
         for place, value in self.values:
             if not _equal(_current(place), value):
                 return False
-        for i, storage in self.fixed.items():
-            if leaves[i]._storage is not storage:
-                return False
-        return _sharing(leaves) == self.sharing
+        if _sharing(leaves) != self.sharing:
+            return False
+        if any(type(leaf) is tape.new and leaf._storage in self.written for leaf in leaves):
+            return False
+        return all(self._may_change(i) for i in self._changed(leaves))
+
+    def _changed(self, leaves: list[Any]) -> list[int]:
+        """The fixed arguments that are on other memory than in the run."""
+        return [i for i, memory in self.fixed.items() if leaves[i]._storage.array is not memory.array()]
+
+    def _may_change(self, i: int) -> bool:
+        """Whether nothing that the function reaches is on the memory that argument `i` had; noted if so.
+
+        Asked when the argument has changed: by then that memory is gone, as a rule, and nobody needs to look for it.
+        """
+        owner = self.fixed[i].owner()
+        if owner is not None and id(owner) in _held(self._function):
+            return False
+        del self.fixed[i]
+        return True
 
     def misfit(self, structure: Any, leaves: list[Any]) -> str:
         """Why the run does not stand for a call, in words."""
@@ -112,7 +143,9 @@ class Guard:
                     return f"argument {i} was marked, or is on the tape where it was not"
                 if type(leaf) is tape.new and leaf._context != guard[3]:
                     return f"argument {i} is on {leaf.context}"
-                if i in self.fixed and leaf._storage is not self.fixed[i]:
+                if type(leaf) is tape.new and leaf._storage in self.written:
+                    return f"argument {i} is on memory that the function writes to"
+                if type(leaf) is tape.new and i in self._changed(leaves):
                     return f"argument {i} was an array that the function also reaches in another way"
             elif not _equal(guard, leaf):
                 return f"argument {i} is {leaf!r}, was {guard!r}"
@@ -177,32 +210,38 @@ def _names(code: Any) -> set[str]:
 
 
 def _held(function: Any) -> set[int]:
-    """The ids of the storages that `function` reaches through its closure, globals, instance and what these hold."""
-    code = getattr(_python(function), "__code__", None)
-    stack: list[Any] = [getattr(function, "__self__", None)]
-    if code is not None:
-        python = _python(function)
-        space = python.__globals__
-        stack += [space[name] for name in _names(code) if name in space]
-        for cell in python.__closure__ or ():
-            try:
-                stack.append(cell.cell_contents)
-            except ValueError:  # an empty cell
-                continue
+    """The ids of what owns the memory of arrays that `function` reaches: closure, globals, instance, what these hold.
+
+    What has come to be reached since the run was made makes a guard too strict, no more.
+    """
+    python = _python(function)
+    stack: list[Any] = _seen_by(python) if isinstance(python, FunctionType) else [python]
+    stack.append(getattr(function, "__self__", None))
     found: set[int] = set()
     seen: set[int] = set()
-    while stack and len(seen) < _MOST:
+    while stack:
         value = stack.pop()
         if isinstance(value, _LEAST) or id(value) in seen:
             continue
         seen.add(id(value))
         if type(value) is tape.new:
-            found.add(id(value._storage))
+            found.add(id(root_of(value._flat)))
         elif isinstance(value, (list, tuple, set, frozenset)):
             stack += value
         elif isinstance(value, dict):
             stack += value.values()
-        elif not type(value).__module__.startswith(_MACHINERY):
+        elif isinstance(value, FunctionType):
+            if not _is_machinery(value):
+                stack += _seen_by(value)
+        elif isinstance(value, MethodType):
+            stack += [value.__func__, value.__self__]
+        elif isinstance(value, functools.partial):
+            stack += [value.func, value.args, value.keywords]
+        elif isinstance(value, type):
+            if not _is_machinery(value):
+                stack += vars(value).values()
+        elif not type(value).__module__.startswith(_COMPILERS):
+            stack.append(type(value))
             # Not getattr: a proxy may make up an attribute for any name.
             try:
                 attributes = object.__getattribute__(value, "__dict__")
@@ -213,12 +252,28 @@ def _held(function: Any) -> set[int]:
     return found
 
 
-_MACHINERY = ("numba.", "llvmlite", "numbagrad.capture", "numbagrad.kernels", "numbagrad.native", "numbagrad.launch")
+def _seen_by(function: Any) -> list[Any]:
+    """What a function's cells and the globals that it names hold."""
+    space = function.__globals__
+    found = [space[name] for name in _names(function.__code__) if name in space]
+    for cell in function.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # an empty cell
+            continue
+    return found
+
+
+def _is_machinery(value: Any) -> bool:
+    """Whether a function or class is no part of a program: its package holds no array of a user."""
+    package = (value.__module__ or "").partition(".")[0]
+    return package in _LIBRARIES or package in sys.stdlib_module_names
+
+
+_COMPILERS = ("numba.", "llvmlite", "numbagrad.capture", "numbagrad.kernels", "numbagrad.native", "numbagrad.launch")
 """Modules whose objects hold code, not a program's arrays."""
-
-
-_LEAST = (*IMMUTABLE, np.ndarray, type, ModuleType, FunctionType, BuiltinFunctionType)
-_MOST = 100_000
+_LIBRARIES = frozenset({"numbagrad", "numba", "llvmlite", "numpy", "scipy"})
+_LEAST = (*IMMUTABLE, np.ndarray, ModuleType, BuiltinFunctionType)
 
 
 def _is_watched(value: Any) -> bool:

@@ -79,6 +79,9 @@ class Jitted:
                         return self._checked(variant, leaves, args, kwargs)
                     result = variant.replay(leaves)
                     if result is not MISS:
+                        if variant.unrolled != len(variant.guard.fixed):
+                            variant.fast = fast_call(variant, self._lock)
+                            variant.unrolled = len(variant.guard.fixed)
                         self._fast = variant.fast
                         return result
             with _capturing:
@@ -122,8 +125,6 @@ class Jitted:
         variant.seconds = time.perf_counter() - start
         variant.compiled = compilations[compiled:]
         self._variants.append(variant)
-        if not self._check:
-            self._fast = variant.fast = fast_call(variant, self._lock)
         return result
 
     def _checked(self, variant: Variant, leaves: list[Any], args: Any, kwargs: Any) -> Any:

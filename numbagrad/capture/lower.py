@@ -114,6 +114,8 @@ def lower(
                 at = places[buffer]
                 memory[at : at + content.nbytes] = content.reshape(-1).view(np.uint8)
         variant.attach(outputs, leaves, memory, made_before)
+    for buffer in {*arguments, *results, *made}:  # each call brings its own
+        buffer.root = None
     return result
 
 
@@ -289,6 +291,7 @@ def _note_writes(variant: Variant, recorder: Recorder, leaves: list[Any]) -> Non
             variant.written_leaves.append(storages[id(storage)])
         elif id(storage) not in born:
             variant.written.append(storage)
+    variant.guard.written = set(variant.written)
 
 
 def _foldable(recorder: Recorder, by_root: dict[int, Buffer]) -> dict[Buffer, Buffer]:

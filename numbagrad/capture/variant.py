@@ -29,6 +29,8 @@ class Variant:
         self.guard = guard
         self.program: Program
         self.fast: Callable[..., Any] = miss
+        self.unrolled = -1
+        """How many fixed arguments the guard had when :attr:`fast` was made; -1 before."""
         self.backward: Backward | None = None
         self.passes: dict[str, tuple[int, int]] = {}
         self.compiled: list[Any] = []

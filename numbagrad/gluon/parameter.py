@@ -18,7 +18,7 @@ from numbagrad.ops.arithmetic import add, multiply
 from numbagrad.ops.casting import cast_flat, raw
 from numbagrad.ops.dtypes import as_dtype, floating
 from numbagrad.optimizer.base import SettingEpoch
-from numbagrad.tape import Leaf, RebindEpoch, readable
+from numbagrad.tape import FOLDED, Leaf, RebindEpoch, readable
 from numbagrad.vjp import zeros
 
 REQUESTS = ("write", "add", "null")
@@ -425,6 +425,8 @@ class Parameter:
                 flat = raw(node.gradient._flat)
                 launch(fill, 0, flat, flat.size)
                 wrote(node.gradient._storage)
+                if node.flag[0] == FOLDED:  # it is in its buffer again
+                    launch(fill, 0, node.flag_memory(), 1)
 
     def cast(self, dtype: Any) -> None:
         """Convert values and gradient to another dtype."""

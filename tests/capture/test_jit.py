@@ -1,5 +1,6 @@
 """What ``jit`` promises: arguments, results, guards, programs that alias, bind anew and differentiate."""
 
+import functools
 import importlib
 
 import numpy as np
@@ -185,6 +186,54 @@ def test_an_argument_that_the_function_also_reaches_by_name():
     held = {"deep": [nd.array([100.0])]}
     f = jit(lambda x: x * 10 + c + held["deep"][0])
     assert values(f(c), f(d), f(c), f(held["deep"][0]), f(d)) == [[111.0], [151.0], [111.0], [1101.0], [151.0]]
+
+
+TABLE = nd.array([7.0])
+
+
+def scaled_by_the_table(x):
+    return x * TABLE
+
+
+class Scaled:
+    table = nd.array([9.0])
+
+    def __call__(self, x):
+        return x * self.table
+
+
+@pytest.mark.parametrize("call", [scaled_by_the_table, Scaled(), functools.partial(scaled_by_the_table)])
+def test_an_argument_that_the_function_also_reaches_through_another_one(call):
+    table = Scaled.table if isinstance(call, Scaled) else TABLE
+    f = jit(lambda x: call(x) + 0)
+    n = table.asscalar()
+    assert values(f(table), f(nd.array([1.0])), f(table)) == [[n * n], [n], [n * n]]
+
+
+def test_nobody_looks_for_arguments_that_are_gone(monkeypatch):
+    module = importlib.import_module("numbagrad.capture.guards")
+    looked = []
+    monkeypatch.setattr(module, "_held", lambda function: looked.append(function) or set())
+    f = jit(lambda x: x * 2)
+    assert [f(nd.array([k])).asscalar() for k in (1.0, 2.0, 3.0)] == [2.0, 4.0, 6.0]
+    assert not looked
+    kept = [nd.array([k, k]) for k in (1.0, 2.0, 3.0)]
+    assert values(*map(f, kept)) == [[2.0] * 2, [4.0] * 2, [6.0] * 2]
+    assert len(looked) == 1
+
+
+def test_an_alias_of_a_weight_that_the_step_updates_is_passed_later():
+    found = []
+    for how in ({"keep_grads": False}, {}):
+        net = gluon.nn.Dense(3, in_units=3)
+        net.initialize(mx.init.Constant(0.5))
+        step = stepper(net, gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}), **how)
+        alias, x = net.weight.data().detach(), nd.array(np.arange(9.0).reshape(3, 3))
+        for given in (x, x * 2, alias, alias, x):
+            found.append(step(given).asnumpy())
+        found.append(net.weight.data().asnumpy())
+    for ours, theirs in zip(found[:6], found[6:], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
 def test_an_argument_that_is_a_parameter():

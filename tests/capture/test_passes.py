@@ -108,6 +108,17 @@ def test_a_folded_gradient_raises_until_the_next_real_backward():
     assert before.shape == held.shape
 
 
+def test_zero_grad_brings_a_folded_gradient_back():
+    _, net, call, x = trained(jit)
+    net.collect_params().zero_grad()
+    assert not any(read()[0].asnumpy().any() for read in reads(net))
+    call(x)
+    assert "gemm_update" in call.source()
+    inside = jit(lambda: net.collect_params().zero_grad())
+    inside()
+    assert not net[0].weight.grad().asnumpy().any()
+
+
 def test_a_gradient_that_is_held_from_before_a_fold_stays_right():
     found = []
     for wrap in (jit, lambda f: f):
