@@ -106,6 +106,16 @@ def test_dtype_rules():
     assert elu(nd.ones(2), np.float64(0.5)).dtype == np.float32
 
 
+def test_constants_and_the_argument_itself():
+    x = nd.array([1.0, -2.0])
+    x.attach_grad()
+    with autograd.record():
+        y = elementwise(lambda x: 3)(x) + elementwise(lambda x: x)(x) + elementwise(lambda x, y: y * y)(x, 2.0)
+    y.backward()
+    assert y.asnumpy().tolist() == [8, 5]
+    assert x.grad.asnumpy().tolist() == [1, 1]
+
+
 def test_ops_compose():
     @elementwise
     def scaled(x, s=2.0):

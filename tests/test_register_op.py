@@ -1,6 +1,8 @@
 """numbagrad.register_op: users' kernels as ops, eager, at higher order, captured, and found again on disk."""
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 
@@ -231,6 +233,13 @@ def test_captured(backward_inside):
 
     for ours, theirs in zip(run(jit), run(lambda f: f), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_copied_and_pickled_by_name():
+    assert copy.deepcopy([weighted])[0] is weighted
+    assert pickle.loads(pickle.dumps(weighted)) is weighted
+    with pytest.raises(pickle.PicklingError):
+        pickle.dumps(register_op("nowhere", inputs="x", forward=cube))
 
 
 def no_return(x, y, n):

@@ -21,6 +21,8 @@ class Step(NamedTuple):
     """Where they stand among all values, in the order of :meth:`Declaration.values`."""
     writes: tuple[int, ...]
     """The inputs whose gradients it writes."""
+    module: str
+    """Where its function was defined."""
 
 
 class Declaration(NamedTuple):
@@ -61,7 +63,8 @@ class Declaration(NamedTuple):
                 raise MXNetError(f"{title} takes {each!r}; it can take {', '.join(roles)}")
         kernel = Kernel(f"{self.name}_{what}", adopt(function), tuple(roles[each] for each in names), failures)
         places = tuple(self.values().index(each) for each in names)
-        return Step(kernel, names, places, tuple(i for i, x in enumerate(self.inputs) if f"d{x}" in names))
+        written = tuple(i for i, x in enumerate(self.inputs) if f"d{x}" in names)
+        return Step(kernel, names, places, written, function.__module__)
 
 
 def check_names(declared: Declaration) -> None:

@@ -49,6 +49,7 @@ class OwnOp(Fused):
             differentiable=bool(backward),
         )
         self.declaration = declaration
+        self.__module__ = forward.module
         self.shape = shape
         self._first = forward
         self._backward = backward
@@ -174,6 +175,9 @@ class OwnOp(Fused):
             f"{self.name}: a second-order gradient goes through a reference, a function of other ops that computes the "
             "same: register_op(..., reference=...)"
         )
+
+    def __reduce__(self) -> str:
+        return self.name  # by name, as a function; copies are the op itself
 
     def __repr__(self) -> str:
         return f"<own op {self.name}({', '.join((*self.declaration.inputs, *self.declaration.params))})>"

@@ -35,7 +35,8 @@ def register_op(
     Parameters
     ----------
     name : str
-        For messages and profiles; the name of none of our ops.
+        For messages and profiles; the name of none of our ops. The op is pickled by it, so give the op this name in the
+        module of its forward, if it shall be.
     inputs : str
         The names of the input arrays, as in ``"x w"``.
     forward : callable
