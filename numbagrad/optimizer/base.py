@@ -63,6 +63,9 @@ class Optimizer:
     columns: ClassVar[tuple[str, ...]] = ()
     """What a row of the kernels' table holds."""
 
+    master_last: ClassVar[bool] = False
+    """Whether the float32 copy of a float16 weight stands behind the state, as MXNet has it for some rules."""
+
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
         if not name.startswith("_"):
@@ -144,19 +147,29 @@ class Optimizer:
         """The state, behind a float32 copy of a float16 weight where `multi_precision` asks for one."""
         if self.multi_precision and weight._flat.dtype == _HALF:
             master = weight.astype(FLOAT32)
-            return master, self.create_state(index, master)
+            inner = self.create_state(index, master)
+            return (inner, master) if self.master_last else (master, inner)
         return self.create_state(index, weight)
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """:meth:`update`, on the float32 copy where there is one."""
+        """:meth:`update`, on the float32 copy where there is one; lists update one by one."""
+        if isinstance(index, (list, tuple)):
+            for each in zip(index, weight, grad, state, strict=True):
+                self.update_multi_precision(*each)
+            return
         if self.multi_precision and weight._flat.dtype == _HALF:
             check_writable(weight, "Optimizer.update")
-            master, inner = state
+            master, inner = self._parted(state)
             self.update(index, master, grad.astype(FLOAT32), inner)
             write_cast(master._flat, weight._flat)
             wrote(weight._storage)
         else:
             self.update(index, weight, grad, state)
+
+    def _parted(self, state: Any) -> tuple[Any, Any]:
+        """The float32 copy and the state of the rule."""
+        first, second = state
+        return (second, first) if self.master_last else (first, second)
 
     def check(self, index: Any, shape: Any, dtype: Any, states: tuple[Any, ...], grad: Any = None) -> None:
         """See that the kernels can take these arrays for a weight of that shape and dtype.
@@ -183,7 +196,7 @@ class Optimizer:
     def check_multi_precision(self, index: Any, shape: Any, dtype: Any, state: Any) -> None:
         """:meth:`check` for a state of :meth:`create_state_multi_precision`."""
         if self.multi_precision and dtype == _HALF:
-            master, state = state
+            master, state = self._parted(state)
             self.check(index, shape, FLOAT32, as_tuple(state), master)
         else:
             self.check(index, shape, dtype, as_tuple(state))

@@ -23,6 +23,7 @@ class SGD(Optimizer):
 
     table_kernels: ClassVar[dict[int, dict[str, Kernel]]] = {0: kernels.SGD_TABLE, 1: kernels.SGD_MOMENTUM_TABLE}
     columns = kernels.SGD_COLUMNS
+    master_last = True
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)

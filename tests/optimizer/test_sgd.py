@@ -68,7 +68,7 @@ def test_float16(keywords):
     np.testing.assert_allclose(w.asnumpy(), expected, rtol=0, atol=3e-3)
     w, updater = run(6, "float16", multi_precision=True, **keywords)
     assert w.dtype == np.float16
-    master, momentum = updater.states[0]
+    momentum, master = updater.states[0]  # as MXNet has them
     assert master.dtype == np.float32
     assert momentum is None or momentum.dtype == np.float32
     # The gradients have been rounded to float16, the sum of updates has not.

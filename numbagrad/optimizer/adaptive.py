@@ -1,0 +1,289 @@
+"""Optimisers whose rules are kernels: Nesterov's momentum, adaptive rates, signs, followed leaders.
+
+The formulas stand in ``kernels.adaptive``.
+"""
+
+from typing import Any, ClassVar
+
+from numbagrad.kernels import adaptive
+from numbagrad.kernels import optimizer as kernels
+from numbagrad.kernels.kernel import Kernel
+from numbagrad.optimizer.base import Optimizer, register, zeros_like
+
+
+class _Ruled(Optimizer):
+    """An optimiser that states its rule by the number of its states."""
+
+    rules: ClassVar[dict[int, adaptive.Rule]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "rules" in cls.__dict__:
+            cls.table_kernels = {states: rule.tables for states, rule in cls.rules.items()}
+            cls.columns = next(iter(cls.rules.values())).columns
+
+    def kernel(self, states: tuple[Any, ...]) -> Kernel:
+        """The kernel over one array."""
+        return self.rules[len(states)].array
+
+
+@register
+class NAG(Optimizer):
+    """SGD with Nesterov's momentum; see ``SGD`` for what happens without momentum.
+
+    Parameters
+    ----------
+    momentum : float
+        0 keeps no state.
+    **kwargs
+        See :class:`Optimizer`.
+    """
+
+    table_kernels: ClassVar[dict[int, dict[str, Kernel]]] = {0: kernels.SGD_TABLE, 1: adaptive.NAG.tables}
+    columns = kernels.SGD_COLUMNS
+    master_last = True
+
+    def __init__(self, momentum: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.momentum = momentum
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """The momentum, or None."""
+        return zeros_like(weight) if self.momentum != 0 else None
+
+    def kernel(self, states: tuple[Any, ...]) -> Kernel:
+        """The kernel over one array."""
+        return adaptive.NAG.array if states else kernels.sgd_array
+
+    def row(self) -> tuple[float, ...]:
+        """Clipping and momentum."""
+        return self._clip(), self.momentum
+
+
+@register
+class AdaGrad(_Ruled):
+    """A rate for each weight, over the root of the sum of its squared gradients.
+
+    Parameters
+    ----------
+    eps : float
+        Added to the sum.
+    **kwargs
+        See :class:`Optimizer`.
+    """
+
+    rules: ClassVar[dict[int, adaptive.Rule]] = {1: adaptive.ADAGRAD}
+
+    def __init__(self, eps: float = 1e-7, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.float_stable_eps = eps
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """The sum of squares."""
+        return zeros_like(weight)
+
+    def row(self) -> tuple[float, ...]:
+        """Clipping, epsilon."""
+        return self._clip(), self.float_stable_eps
+
+
+@register
+class RMSProp(_Ruled):
+    """A rate for each weight, over the root of the moving mean of its squared gradients.
+
+    Parameters
+    ----------
+    learning_rate : float
+        0.001.
+    gamma1 : float
+        The decay of the means.
+    gamma2 : float
+        The momentum, where `centered`.
+    epsilon : float
+        Added to the mean square.
+    centered : bool
+        Subtract the squared mean, and use momentum.
+    clip_weights : float, optional
+        Weights are clipped to its range.
+    **kwargs
+        See :class:`Optimizer`.
+    """
+
+    rules: ClassVar[dict[int, adaptive.Rule]] = {1: adaptive.RMSPROP, 3: adaptive.RMSPROP_CENTERED}
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        gamma1: float = 0.9,
+        gamma2: float = 0.9,
+        epsilon: float = 1e-8,
+        centered: bool = False,
+        clip_weights: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.gamma1 = gamma1
+        self.gamma2 = gamma2
+        self.epsilon = epsilon
+        self.centered = centered
+        self.clip_weights = clip_weights
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """The mean square; where centered also the mean and the momentum."""
+        return tuple(zeros_like(weight) for _ in range(3 if self.centered else 1))
+
+    def row(self) -> tuple[float, ...]:
+        """Clipping, decay, momentum, epsilon, clipping of weights."""
+        return self._clip(), self.gamma1, self.gamma2, self.epsilon, self.clip_weights or -1.0
+
+
+@register
+class AdaDelta(_Ruled):
+    """Steps in the units of the weights, without a rate.
+
+    Parameters
+    ----------
+    rho : float
+        The decay of the means.
+    epsilon : float
+        Added to the mean squares of gradients and of steps.
+    **kwargs
+        See :class:`Optimizer`; the rate means nothing, but weight decay does.
+    """
+
+    rules: ClassVar[dict[int, adaptive.Rule]] = {2: adaptive.ADADELTA}
+
+    def __init__(self, rho: float = 0.9, epsilon: float = 1e-5, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.rho = rho
+        self.epsilon = epsilon
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """The mean squares of gradients and of steps."""
+        return zeros_like(weight), zeros_like(weight)
+
+    def row(self) -> tuple[float, ...]:
+        """Clipping, decay, epsilon."""
+        return self._clip(), self.rho, self.epsilon
+
+
+@register
+class Ftrl(_Ruled):
+    """Follow the regularized leader: weights of 0 where gradients are small.
+
+    Parameters
+    ----------
+    lamda1 : float
+        The weight of the sum of magnitudes.
+    learning_rate : float
+        0.1.
+    beta : float
+    **kwargs
+        See :class:`Optimizer`.
+    """
+
+    rules: ClassVar[dict[int, adaptive.Rule]] = {2: adaptive.FTRL}
+
+    def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, **kwargs: Any) -> None:
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.lamda1 = lamda1
+        self.beta = beta
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """The two sums, z and n."""
+        return zeros_like(weight), zeros_like(weight)
+
+    def row(self) -> tuple[float, ...]:
+        """Clipping, lamda1, beta."""
+        return self._clip(), self.lamda1, self.beta
+
+
+@register
+class Adamax(_Ruled):
+    """Adam with the greatest decayed gradient in place of the root mean square (Kingma and Ba 2015, section 7.1).
+
+    Parameters
+    ----------
+    learning_rate : float
+        0.002.
+    beta1, beta2 : float
+        The decay of the mean and of the greatest gradient.
+    **kwargs
+        See :class:`Optimizer`.
+    """
+
+    rules: ClassVar[dict[int, adaptive.Rule]] = {2: adaptive.ADAMAX}
+
+    def __init__(self, learning_rate: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, **kwargs: Any) -> None:
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """The mean and the greatest gradient."""
+        return zeros_like(weight), zeros_like(weight)
+
+    def row(self) -> tuple[float, ...]:
+        """Clipping, the two decays."""
+        return self._clip(), self.beta1, self.beta2
+
+
+@register
+class Signum(_Ruled):
+    """Steps of one size, by the sign of the momentum, or of the gradient where `momentum` is 0.
+
+    Parameters
+    ----------
+    learning_rate : float
+        0.01.
+    momentum : float
+    wd_lh : float
+        Decay of the weights apart from the gradient; of no effect without momentum.
+    **kwargs
+        See :class:`Optimizer`.
+    """
+
+    rules: ClassVar[dict[int, adaptive.Rule]] = {1: adaptive.SIGNUM, 0: adaptive.SIGNSGD}
+
+    def __init__(self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.momentum = momentum
+        self.wd_lh = wd_lh
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """The momentum, or None."""
+        return zeros_like(weight) if self.momentum != 0 else None
+
+    def row(self) -> tuple[float, ...]:
+        """Clipping, momentum, decay."""
+        return self._clip(), self.momentum, self.wd_lh
+
+
+@register
+class FTML(_Ruled):
+    """Follow the moving leader.
+
+    Parameters
+    ----------
+    beta1, beta2 : float
+        The decay of the means.
+    epsilon : float
+    **kwargs
+        See :class:`Optimizer`.
+    """
+
+    rules: ClassVar[dict[int, adaptive.Rule]] = {3: adaptive.FTML}
+
+    def __init__(self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """What the formula calls d, v and z."""
+        return zeros_like(weight), zeros_like(weight), zeros_like(weight)
+
+    def row(self) -> tuple[float, ...]:
+        """Clipping, the two decays, epsilon."""
+        return self._clip(), self.beta1, self.beta2, self.epsilon
