@@ -371,10 +371,21 @@ class HybridBlock(Block):
         object.__setattr__(self, "_active", active)
         object.__setattr__(self, "_checked", active)
         self._call_pattern = None
-        captured = jit(type(self).forward).__get__(self, type(self)) if active else None
-        object.__setattr__(self, "_captured", captured)
+        self._capture_anew()
         self._hooks_changed()
         super().hybridize(active, **kwargs)
+
+    def _capture_anew(self) -> None:
+        captured = jit(type(self).forward).__get__(self, type(self)) if self._active else None
+        object.__setattr__(self, "_captured", captured)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied and pickled: captured programs are not, a hybridized copy captures its own."""
+        return {name: value for name, value in self.__dict__.items() if name != "_captured"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._capture_anew()
 
     def _hooks_changed(self) -> None:
         super()._hooks_changed()

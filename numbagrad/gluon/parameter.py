@@ -16,7 +16,7 @@ from numbagrad.launch import launch
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.ops.arithmetic import add, multiply
 from numbagrad.ops.casting import cast_flat, raw
-from numbagrad.ops.dtypes import as_dtype, floating
+from numbagrad.ops.dtypes import adopted, as_dtype, floating
 from numbagrad.optimizer.base import SettingEpoch
 from numbagrad.tape import FOLDED, Leaf, RebindEpoch, readable
 from numbagrad.vjp import zeros
@@ -64,8 +64,7 @@ def as_array(value: Any) -> NDArray:
     """`value` as an array of its dtype, off the graph: an NDArray shares memory, the rest is copied."""
     if isinstance(value, NDArray):
         return value.detach()
-    values = np.array(value, order="C")
-    as_dtype(values.dtype)
+    values = adopted(np.array(value, order="C"))
     return NDArray(values.reshape(-1), values.shape)
 
 
@@ -163,6 +162,13 @@ class Parameter:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy or an unpickled parameter: its arrays are marked as :attr:`grad_req` says, with gradients of zeros."""
+        self.__dict__.update(state)
+        for data in self._replicas():
+            if data._node is None and self._grad_req != "null":
+                autograd.attach_grad(data, self._grad_req)
 
     # ------------------------------------------------------------------------------------ what it is
 

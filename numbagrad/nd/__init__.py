@@ -6,11 +6,14 @@ from numbagrad import dispatch, walk  # noqa: F401 - ops run once dispatch is th
 from numbagrad.nd import (
     contraction,
     contrib,
+    copying,
     creation,
     elementwise,
+    exchange,
     heads,
     linalg,
     nn,
+    numpy_functions,
     ordering,
     products,
     random,
@@ -18,6 +21,7 @@ from numbagrad.nd import (
     selection,
     serialization,
     shape,
+    ufuncs,
 )
 from numbagrad.nd.indexing import getitem, setitem
 from numbagrad.nd.ndarray import NDArray
@@ -27,6 +31,7 @@ FUNCTIONS: dict[str, Any] = {
     **creation.FUNCTIONS,
     **elementwise.FUNCTIONS,
     **heads.FUNCTIONS,
+    **exchange.FUNCTIONS,
     **{f"linalg_{name}": function for name, function in linalg.FUNCTIONS.items()},
     **nn.FUNCTIONS,
     **ordering.FUNCTIONS,
@@ -72,6 +77,10 @@ _ATTACHED: dict[str, Any] = {
     "broadcast_to": shape._broadcast_to_method,
     "tostype": creation._tostype,
     "transpose": shape._transpose_method,
+    **copying.METHODS,
+    **exchange.METHODS,
+    **numpy_functions.METHODS,
+    **ufuncs.METHODS,
 }
 for _name, _function in _ATTACHED.items():
     setattr(NDArray, _name, _function)

@@ -14,7 +14,7 @@ from numbagrad.launch import launch
 from numbagrad.nd.ndarray import NDArray, _refuse_gpu
 from numbagrad.nd.output import deliver
 from numbagrad.ops.casting import cast, cast_flat, raw
-from numbagrad.ops.dtypes import FLOAT32, as_dtype
+from numbagrad.ops.dtypes import FLOAT32, adopted, as_dtype
 from numbagrad.ops.joining import concat
 from numbagrad.ops.layout import Shape, size_of
 from numbagrad.ops.shaping import fill_flat, identity, normal_axis, reshape, transpose
@@ -119,7 +119,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
             raise TypeError(f"array: the values make no array of numbers: {error}") from None
     target = FLOAT32 if dtype is None else as_dtype(dtype)
     if source.dtype == target:
-        flat = source.flatten()
+        flat = adopted(source.flatten())
     elif source.dtype.kind not in "fiub" or source.dtype.itemsize > 8:
         raise TypeError(f"array: values of type {source.dtype} are no numbers that an NDArray can hold")
     elif source.dtype.char in "dlqfib?B" and source.dtype.isnative:
@@ -149,7 +149,7 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
         raise ValueError("from_numpy: only C-contiguous arrays share memory; use zero_copy=False")
     if not ndarray.flags.carray:
         return array(ndarray, dtype=dtype)
-    flat = ndarray.reshape(-1)
+    flat = adopted(ndarray.reshape(-1))
     ndarray.flags.writeable = False
     return NDArray(flat, ndarray.shape)
 

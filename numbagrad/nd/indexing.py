@@ -32,6 +32,7 @@ from numbagrad.nd.ndarray import NDArray
 from numbagrad.ops.arithmetic import add, multiply, where
 from numbagrad.ops.broadcasting import broadcast_to
 from numbagrad.ops.casting import cast_flat, raw, write_cast
+from numbagrad.ops.dtypes import adopted
 from numbagrad.ops.indexing import positions, take_
 from numbagrad.ops.layout import Shape, size_of
 from numbagrad.ops.shaping import reshape, transpose
@@ -192,7 +193,7 @@ def _values(x: NDArray, value: Any, shape: Shape) -> np.ndarray:
     dtype = x._flat.dtype
     if type(value) is Handed:
         given = plain(value)
-        value = NDArray(given.reshape(-1), given.shape)
+        value = NDArray(adopted(given.reshape(-1)), given.shape)
     if type(value) is not NDArray:
         try:
             array = np.asarray(value)

@@ -10,6 +10,7 @@ from numbagrad.kernels import strided
 from numbagrad.launch import Handed, plain, reading
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.ops.broadcasting import broadcast_to
+from numbagrad.ops.dtypes import adopted
 from numbagrad.ops.indexing import true_positions
 from numbagrad.ops.layout import Shape, size_of
 from numbagrad.ops.slicing import is_contiguous
@@ -54,7 +55,7 @@ def _part(part: Any) -> Any:
     kind = type(part)
     if kind is Handed:
         given = plain(part)
-        part = NDArray(given.reshape(-1), given.shape)
+        part = NDArray(adopted(given.reshape(-1)), given.shape)
         kind = NDArray
     if kind is int or kind is slice or part is None or part is Ellipsis:
         return part

@@ -12,10 +12,10 @@ from numbagrad.context import CPU0, Context
 from numbagrad.dispatch import check_writable, update
 from numbagrad.errors import MXNetError
 from numbagrad.launch import reading
+from numbagrad.nd.reshaping import resolve_shape
 from numbagrad.ops import arithmetic as a
 from numbagrad.ops.casting import cast, cast_flat, write_cast
 from numbagrad.ops.dtypes import as_dtype
-from numbagrad.ops.layout import size_of
 from numbagrad.ops.registry import Elementwise
 from numbagrad.ops.shaping import identity, reshape, transpose
 from numbagrad.tape import Leaf, place, readable, rebound, state
@@ -114,6 +114,18 @@ class NDArray(Array):
         shape = "x".join(map(str, self._shape))
         return f"\n{self.asnumpy()!s}\n<{type(self).__name__} {shape} @{self.context}>"
 
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        if self._flat.size != 1:
+            raise TypeError(f"format {spec!r} is for an array of one element, not of shape {self._shape}")
+        return format(self.item(), spec)
+
+    def __contains__(self, value: Any) -> bool:
+        if value is None:
+            return False
+        return (value.asnumpy() if isinstance(value, NDArray) else value) in self.asnumpy()
+
     __hash__ = object.__hash__
 
     # ------------------------------------------------------------------------------------ out to Python
@@ -122,12 +134,6 @@ class NDArray(Array):
         """The elements as a new NumPy array of the same shape and dtype."""
         reading()
         return self._flat.copy().reshape(self._shape)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if copy is False:
-            raise ValueError("NDArray: __array__ always copies; use asnumpy()")
-        values = self.asnumpy()
-        return values if dtype is None else values.astype(dtype)
 
     def asscalar(self) -> Any:
         """The value of an array of one element, as a NumPy scalar.
@@ -239,20 +245,6 @@ class NDArray(Array):
         result = NDArray(self._flat, self._shape, self._storage)
         result._context = self._context
         return result
-
-    def __copy__(self) -> "NDArray":
-        return self._duplicate()
-
-    def __deepcopy__(self, memo: Any) -> "NDArray":
-        return self._duplicate()
-
-    def _duplicate(self) -> "NDArray":
-        result = NDArray(cast_flat(self._flat, self._flat.dtype), self._shape)
-        result._context = self._context
-        return result
-
-    def __reduce__(self) -> Any:
-        return _rebuild, (self.asnumpy(),)
 
     # ------------------------------------------------------------------------------------------ autograd
 
@@ -423,94 +415,9 @@ def _reflected(op: Elementwise, array: NDArray, other: Any) -> Any:
     return op(other, array) if isinstance(other, _NUMBERS) else NotImplemented
 
 
-def _rebuild(values: np.ndarray) -> NDArray:
-    return NDArray(values.reshape(-1), values.shape)
-
-
 def _refuse_gpu(ctx: Context) -> None:
     if ctx.device_type == "gpu":
         raise MXNetError(f"there is no {ctx}: numbagrad computes on the CPU")
-
-
-def resolve_shape(old: tuple[int, ...], codes: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
-    """The shape that reshape `codes` mean for an array of shape `old`; see :meth:`NDArray.reshape`."""
-    if reverse:
-        if -4 in codes:
-            parts: list[int] = []
-            i = 0
-            while i < len(codes):  # -4, a, b read from the right is b, a, -4: keep the three together
-                if codes[i] == -4:
-                    parts[:0] = [-4, codes[i + 2], codes[i + 1]]
-                    i += 3
-                else:
-                    parts[:0] = [codes[i]]
-                    i += 1
-            flipped = tuple(parts)
-        else:
-            flipped = codes[::-1]
-        return resolve_shape(old[::-1], flipped)[::-1]
-    size = size_of(old)
-    result: list[int] = []
-    unknown: int | None = None
-    source = 0
-    i = 0
-
-    def take() -> int:
-        nonlocal source
-        if source >= len(old):
-            raise MXNetError(f"reshape: the codes {codes} use more axes than {old} has")
-        source += 1
-        return old[source - 1]
-
-    while i < len(codes):
-        code = codes[i]
-        if code > 0:
-            result.append(code)
-            source += 1
-        elif code == 0:
-            if size == 0 and source >= len(old):
-                result.append(0)
-            else:
-                result.append(take())
-        elif code == -1:
-            if unknown is not None:
-                raise MXNetError(f"reshape: only one axis of {codes} can be inferred")
-            unknown = len(result)
-            result.append(1)
-            source += 1
-        elif code == -2:
-            result.extend(old[source:])
-            source = len(old)
-        elif code == -3:
-            result.append(take() * take())
-        elif code == -4:
-            if i + 2 >= len(codes):
-                raise MXNetError(f"reshape: -4 must be followed by two lengths in {codes}")
-            whole = take()
-            left, right = codes[i + 1], codes[i + 2]
-            if left == -1 and right == -1:
-                raise MXNetError(f"reshape: only one part of a split can be inferred in {codes}")
-            if left == -1:
-                left = whole // right
-            elif right == -1:
-                right = whole // left
-            if left * right != whole:
-                raise MXNetError(f"reshape: an axis of {whole} cannot be split into {left} and {right}")
-            result += [left, right]
-            i += 2
-        else:
-            raise MXNetError(f"reshape: {code} is no length and no code in {codes}")
-        i += 1
-    known = size_of(tuple(result))
-    if unknown is not None:
-        if known == 0 or size % known:
-            raise MXNetError(f"reshape: cannot infer -1 of {codes} for {old}: {size} elements over {known}")
-        result[unknown] = size // known
-    elif known > size:
-        raise MXNetError(f"reshape: cannot make {tuple(result)} of {old}: {known} elements against {size}")
-    elif known < size:
-        raise ValueError(f"reshape: cannot make {tuple(result)} of {old}: {known} elements against {size}")
-    return tuple(result)
 
 
 tape.new = autograd.NDArray = NDArray

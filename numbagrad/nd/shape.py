@@ -8,8 +8,9 @@ import numpy as np
 
 from numbagrad.errors import MXNetError
 from numbagrad.nd.creation import hosted
-from numbagrad.nd.ndarray import NDArray, resolve_shape
+from numbagrad.nd.ndarray import NDArray
 from numbagrad.nd.output import deliver
+from numbagrad.nd.reshaping import resolve_shape
 from numbagrad.ops import joining, padding, shaping
 from numbagrad.ops.broadcasting import broadcast_to as broadcast_op
 from numbagrad.ops.folding import normal_axes

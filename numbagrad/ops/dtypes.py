@@ -12,12 +12,12 @@ import numpy as np
 
 NAMES = ("float32", "float64", "float16", "uint8", "int8", "int32", "int64", "bool")
 FLOAT32 = np.dtype("float32")
-_KNOWN = {np.dtype(name) for name in NAMES}
+_KNOWN = {np.dtype(name): np.dtype(name) for name in NAMES}
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2}
 
 
 def as_dtype(dtype: Any) -> np.dtype:
-    """`dtype` (name, NumPy class, dtype; None: float32) as a NumPy dtype.
+    """`dtype` (name, NumPy class, dtype; None: float32) as a NumPy dtype, the same object for the same dtype.
 
     Raises
     ------
@@ -30,9 +30,24 @@ def as_dtype(dtype: Any) -> np.dtype:
         found = np.dtype(dtype)
     except TypeError:
         raise TypeError(f"unknown dtype {dtype!r}; there are {', '.join(NAMES)}") from None
-    if found not in _KNOWN:
+    known = _KNOWN.get(found)
+    if known is None:
         raise TypeError(f"unsupported dtype {found}; there are {', '.join(NAMES)}")
-    return found
+    return known
+
+
+def adopted(values: np.ndarray) -> np.ndarray:
+    """`values`, of which our arrays are to be made, with the one dtype object that stands for its dtype here.
+
+    Unpickled NumPy arrays have another one, equal but not the same.
+
+    Raises
+    ------
+    TypeError
+        For an unsupported dtype.
+    """
+    dtype = as_dtype(values.dtype)
+    return values if values.dtype is dtype else values.view(dtype)
 
 
 def _category(number: Any) -> int:
