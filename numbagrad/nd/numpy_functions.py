@@ -12,6 +12,7 @@ import numpy as np
 from numbagrad.errors import MXNetError
 from numbagrad.nd import creation, ordering, selection, shape
 from numbagrad.nd import linalg as nd_linalg
+from numbagrad.nd.contraction import einsum
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.nd.output import deliver
 from numbagrad.nd.reduction import _whole, cumsum
@@ -331,6 +332,13 @@ def _dot(a: Any, b: Any, out: Any = None) -> NDArray:
     if len(y._shape) > 2:
         raise MXNetError(f"np.dot of NDArrays: the second has at most two axes, not shape {y._shape}; use np.matmul")
     return deliver(linalg.dot(x, y, ta=0, tb=0), out)
+
+
+@_stands_for(np.einsum)
+def _einsum(subscripts: str, /, *operands: Any) -> NDArray:
+    result = einsum(subscripts, *[as_ndarray(x) for x in operands])
+    free = subscripts.replace(" ", "").partition("->")[2]
+    return reshape(result, shape=()) if "->" in subscripts and not free else result
 
 
 @_stands_for(np.outer)
