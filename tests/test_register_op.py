@@ -235,6 +235,20 @@ def test_captured(backward_inside):
         np.testing.assert_array_equal(ours, theirs)
 
 
+@numba.njit
+def factorial(n):
+    return n * factorial(n - 1) if n > 1 else 1
+
+
+def test_recursion_is_refused():
+    def forward(x, y, n):
+        y[0] = factorial(n)
+        return 0
+
+    with pytest.raises(mx.MXNetError, match="factorial calls itself"):
+        register_op("recursive", inputs="x", forward=forward)
+
+
 def test_copied_and_pickled_by_name():
     assert copy.deepcopy([weighted])[0] is weighted
     assert pickle.loads(pickle.dumps(weighted)) is weighted

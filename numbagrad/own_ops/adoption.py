@@ -53,12 +53,16 @@ def adopt(function: types.FunctionType) -> Any:
 
 
 def _adopt(function: types.FunctionType, done: dict[types.FunctionType, Any]) -> Any:
-    found = done.get(function)
-    if found is None:
-        space = {**function.__globals__, "__name__": __name__}
-        for name in _names(function.__code__):
-            if _is_foreign(space.get(name)):
-                space[name] = _adopt(space[name].py_func, done)
+    if function in done:
+        found = done[function]
+        if found is None:
+            raise MXNetError(f"the jitted function {function.__name__} calls itself, which kernels cannot")
+    else:
+        done[function] = None
+        space: dict[str, Any] = {"__name__": __name__}
+        for name in _names(function.__code__) & function.__globals__.keys():
+            value = function.__globals__[name]
+            space[name] = _adopt(value.py_func, done) if _is_foreign(value) else value
         cells = tuple(
             types.CellType(_adopt(cell.cell_contents.py_func, done)) if _is_foreign(cell.cell_contents) else cell
             for cell in function.__closure__ or ()
