@@ -133,7 +133,14 @@ class GradientCheck:
 
     def outputs(self, arguments: Sequence[Any]) -> list[NDArray]:
         """The outputs that have a floating dtype."""
-        return [y for y in _list(self.function(*arguments)) if np.dtype(y.dtype).kind == "f"]
+        results = _list(self.function(*arguments))
+        for y in results:
+            if not isinstance(y, NDArray):
+                raise MXNetError(f"check_gradients: the function must return NDArrays, not {type(y).__name__}")
+        outputs = [y for y in results if np.dtype(y.dtype).kind == "f"]
+        if not outputs:
+            raise MXNetError("check_gradients: the function returns no array of floats")
+        return outputs
 
     def values(self, inputs: Inputs) -> list[np.ndarray]:
         """The outputs as NumPy arrays, computed without recording."""

@@ -107,6 +107,10 @@ def test_what_cannot_be_checked_is_refused():
         check_gradients(lambda x: x.astype("float32"), np.array([1.0]))
     with pytest.raises(mx.MXNetError, match="other values when it was called again"):
         check_gradients(lambda x: x * nd.random.uniform(shape=(1,)), np.array([1.0]))
+    with pytest.raises(mx.MXNetError, match="must return NDArrays, not float"):
+        check_gradients(lambda x: 1.0, np.array([1.0]))
+    with pytest.raises(mx.MXNetError, match="returns no array of floats"):
+        check_gradients(lambda x: x.astype("int32"), np.array([1.0]))
     with pytest.raises(mx.MXNetError, match="order must be 1 or 2"):
         check_gradients(nd.sin, np.array([1.0]), order=3)
 
