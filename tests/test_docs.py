@@ -8,10 +8,13 @@ import contextlib
 import doctest
 import importlib
 import io
+import os
 import pathlib
 import pkgutil
 import re
 import runpy
+import subprocess
+import sys
 from typing import NamedTuple
 
 import pytest
@@ -136,6 +139,16 @@ def test_the_two_commands():
     for extra in ("examples", "test"):
         assert f"\n{extra} = [" in project
     assert "-m pytest -n 2" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_count_of_ops_is_current():
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", "tests.count"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=True
+    )
+    page = (ROOT / "docs" / "how-it-works.md").read_text(encoding="utf-8")
+    assert done.stdout.strip() in page.splitlines(), "run python -m tests.count --write"
 
 
 def test_picture_of_pause(tmp_path):

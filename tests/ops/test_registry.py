@@ -64,21 +64,25 @@ def test_elementwise_forward(name):
         np.testing.assert_allclose(result.asnumpy(), expected, **tolerance)
 
 
-@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if REGISTRY[name].differentiable])
-def test_elementwise_gradients(name):
-    op = REGISTRY[name]
-    rng = np.random.default_rng(2)
+def elementwise_cases(op, rng):
+    """The functions whose gradients are checked for an elementwise op, and their inputs."""
     for shapes in SHAPES[op.arity]:
-        inputs = [draw(rng, d, s) for d, s in zip(op.domains, shapes, strict=True)]
-        GradientCheck(op, inputs, rng).check()
+        yield op, [draw(rng, d, s) for d, s in zip(op.domains, shapes, strict=True)]
     if op.arity == 2:
         low = max(domain[0] for domain in op.domains)
         high = min(domain[1] for domain in op.domains)
-        if low < high:  # the same array twice
-            GradientCheck(lambda x: op(x, x * 1.0), [draw(rng, (low, high), (2, 2))], rng).check()
-            number = draw(rng, (low, high), ())
-            GradientCheck(lambda x: op(x, float(number)), [draw(rng, op.domains[0], (3,))], rng).check()
-            GradientCheck(lambda x: op(float(number), x), [draw(rng, op.domains[1], (3,))], rng).check()
+        if low < high:
+            yield lambda x: op(x, x * 1.0), [draw(rng, (low, high), (2, 2))]  # the same array twice
+            number = float(draw(rng, (low, high), ()))
+            yield lambda x: op(x, number), [draw(rng, op.domains[0], (3,))]
+            yield lambda x: op(number, x), [draw(rng, op.domains[1], (3,))]
+
+
+@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if REGISTRY[name].differentiable])
+def test_elementwise_gradients(name):
+    rng = np.random.default_rng(2)
+    for function, inputs in elementwise_cases(REGISTRY[name], rng):
+        GradientCheck(function, inputs, rng).check()
 
 
 @pytest.mark.parametrize("name", [name for name in ELEMENTWISE if not REGISTRY[name].differentiable])
@@ -97,6 +101,15 @@ def test_elementwise_without_gradient_gives_zero(name):
         assert (x.grad.asnumpy() == 0).all()
 
 
+def general_cases(op):
+    """The functions whose gradients are checked for another op, and their inputs."""
+    for sample in op.samples() if op.differentiable else ():
+        if sample.smooth:
+            through = sample.through or (lambda x: x)
+            function = lambda *arrays, sample=sample, through=through: op(*map(through, arrays), **sample.params)  # noqa: E731
+            yield function, [x if x is None else np.array(x) for x in sample.arrays]
+
+
 @pytest.mark.parametrize("name", GENERAL)
 def test_general(name):
     op = REGISTRY[name]
@@ -113,12 +126,8 @@ def test_general(name):
                 assert result.shape == np.shape(value), f"sample {k}"
                 tolerance = {"rtol": 1e-5, "atol": 1e-6} if dtype == "float32" else {"rtol": 1e-12, "atol": 1e-14}
                 np.testing.assert_allclose(result.asnumpy(), value, err_msg=f"sample {k}", **tolerance)
-        if sample.smooth and op.differentiable:
-            rng = np.random.default_rng(4)
-            inputs = [x if x is None else np.array(x) for x in sample.arrays]
-            through = sample.through or (lambda x: x)
-            function = lambda *arrays, sample=sample, through=through: op(*map(through, arrays), **sample.params)  # noqa: E731
-            GradientCheck(function, inputs, rng).check()
+    for function, inputs in general_cases(op):
+        GradientCheck(function, inputs, np.random.default_rng(4)).check()
 
 
 @pytest.mark.parametrize("name", sorted(name for name, op in REGISTRY.items() if isinstance(op, Fused)))
