@@ -16,6 +16,7 @@ from numbagrad.gluon.parameter_dict import ParameterDict
 from numbagrad.gluon.summary import summary
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.tape import RebindEpoch
+from numbagrad.tape import state as flags
 
 _BlockScope = BlockScope
 _UNIFORM = initializer.Uniform()
@@ -405,8 +406,8 @@ class HybridBlock(Block):
     def _replayed(self, args: tuple[Any, ...]) -> Any:
         """What ``forward`` computes, captured where that is possible."""
         captured = self._captured
-        if captured is None or getattr(args[0], "_context", None) is not None:
-            return self.forward(*args)
+        if captured is None or flags.recomputing or getattr(args[0], "_context", None) is not None:
+            return self.forward(*args)  # a program moves running statistics whenever it runs
         try:
             return captured(*args)
         except CaptureError as error:

@@ -277,6 +277,37 @@ def test_elementwise_grad():
     assert [g.tolist() for g in found] == [[2.0, 2.0, 2.0], [1.5, 0.0, 3.0]]
 
 
+class Straight(autograd.Function):
+    """Rounds, with the gradient of the identity."""
+
+    def forward(self, x):
+        return nd.round(x)
+
+    def backward(self, dy):
+        return dy
+
+
+def test_functions_and_custom_gradients():
+    f = lambda x: (Straight()(x) * x).sum()  # noqa: E731
+    assert grad(f)(array(1.2, 1.7)).tolist() == [1.2 + 1.0, 1.7 + 2.0]
+    with pytest.raises(MXNetError, match="Straight: the gradient of a Function cannot be differentiated again"):
+        hessian(f)(array(1.2))
+
+
+def test_a_network_is_a_function_of_its_input():
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Dense(3, activation="tanh", in_units=2), gluon.nn.Dense(1, in_units=3))
+    net.initialize()
+    x = nd.array([[0.5, -1.0]])
+    plain = grad(lambda x: net(x).sum())(x).asnumpy()
+    curvature = hessian(lambda x: net(x).sum())(x).asnumpy()
+    net.hybridize()
+    for _ in range(2):
+        np.testing.assert_allclose(grad(lambda x: net(x).sum())(x).asnumpy(), plain, rtol=1e-5)
+        np.testing.assert_allclose(hessian(lambda x: net(x).sum())(x).asnumpy(), curvature, rtol=1e-4, atol=1e-6)
+    assert all(not p.grad().asnumpy().any() for p in net.collect_params().values())
+
+
 def test_float16_and_mixed_dtypes():
     half, single = nd.array([1.0, 2.0], dtype="float16"), nd.array([3.0, 4.0])
     dh, ds = grad(lambda h, s: (h * h * s).sum(), (0, 1))(half, single)
