@@ -49,7 +49,7 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str
     Parameters
     ----------
     variables, gradients : NDArray or list of NDArray
-        A gradient has the shape and dtype of its variable; it is not zeroed.
+        A gradient has the shape of its variable, and its dtype, or float32 for an int variable; it is not zeroed.
     grad_reqs : str or list of str
         ``write``, ``add`` or ``null``, for all or one a variable.
 
@@ -69,7 +69,8 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str
     for variable, gradient, request in zip(variables, gradients, grad_reqs, strict=True):
         if request not in REQUESTS:
             raise KeyError(f"mark_variables: grad_req {request!r} is none of {', '.join(REQUESTS)}")
-        if variable._shape != gradient._shape or floating(variable._flat.dtype) != gradient._flat.dtype:
+        dtype = variable._flat.dtype
+        if variable._shape != gradient._shape or gradient._flat.dtype not in (dtype, floating(dtype)):
             raise MXNetError(
                 f"mark_variables: a variable of shape {variable._shape} and dtype {variable._flat.dtype} cannot have a "
                 f"gradient of shape {gradient._shape} and dtype {gradient._flat.dtype}"

@@ -19,9 +19,11 @@ from numbagrad.nd import (
     random,
     reduction,
     selection,
+    sequences,
     serialization,
     shape,
     ufuncs,
+    updates,
 )
 from numbagrad.nd.indexing import getitem, setitem
 from numbagrad.nd.ndarray import NDArray
@@ -39,8 +41,10 @@ FUNCTIONS: dict[str, Any] = {
     **random.FUNCTIONS,
     **reduction.FUNCTIONS,
     **selection.FUNCTIONS,
+    **sequences.FUNCTIONS,
     **serialization.FUNCTIONS,
     **shape.FUNCTIONS,
+    **updates.FUNCTIONS,
 }
 """The functions by name."""
 

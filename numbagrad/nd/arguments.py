@@ -1,6 +1,7 @@
 """What functions check of their arguments before anything is computed or written."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from inspect import Parameter, Signature
 from typing import Any
 
 from numbagrad.array import Array
@@ -8,6 +9,29 @@ from numbagrad.dispatch import check_writable
 from numbagrad.errors import MXNetError
 from numbagrad.ops.casting import cast
 from numbagrad.ops.dtypes import promote
+
+REQUIRED = Parameter.empty
+"""The default of a parameter that has none."""
+
+
+def spelled(function_name: str, summary: str, parameters: dict[str, Any], call: Callable[..., Any]) -> Any:
+    """A function of `parameters` (name -> default, or REQUIRED), which hands them to `call` by name, but ``name``."""
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    signature = Signature([Parameter(name, kind, default=value) for name, value in parameters.items()])
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{function_name}: {error}") from None
+        given.apply_defaults()
+        del given.arguments["name"]
+        return call(**given.arguments)
+
+    function.__name__ = function.__qualname__ = function_name
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__doc__ = summary
+    return function
 
 
 def expect_array(name: str, *arrays: Any) -> None:

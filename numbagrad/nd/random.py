@@ -6,7 +6,6 @@ each gives `shape` numbers, and the result has the shape of the parameters follo
 """
 
 from collections.abc import Callable, Sequence
-from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from numbagrad.context import Context
 from numbagrad.errors import MXNetError
 from numbagrad.kernels import random as kernels
 from numbagrad.kernels.kernel import Kernel
-from numbagrad.nd.arguments import expect_array
+from numbagrad.nd.arguments import REQUIRED, expect_array, spelled
 from numbagrad.nd.creation import _check_label, as_shape, hosted, labelled
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.nd.output import deliver
@@ -342,28 +341,8 @@ _SPELLINGS = {
     "poisson": _Spelling(poisson, {"lam": 1}, ("lam",)),
     "negative_binomial": _Spelling(negative_binomial, {"k": 1, "p": 1}, ("k", "p")),
     "generalized_negative_binomial": _Spelling(generalized_negative_binomial, {"mu": 1, "alpha": 1}, ("mu", "alpha")),
-    "randint": _Spelling(randint, {"low": Parameter.empty, "high": Parameter.empty}, ()),
+    "randint": _Spelling(randint, {"low": REQUIRED, "high": REQUIRED}, ()),
 }
-
-
-def _operator(function_name: str, summary: str, parameters: dict[str, Any], draw: Callable[..., NDArray]) -> Any:
-    """A function with `parameters` (name -> default, or ``Parameter.empty``) that hands them to `draw` by name."""
-    kind = Parameter.POSITIONAL_OR_KEYWORD
-    signature = Signature([Parameter(name, kind, default=value) for name, value in parameters.items()])
-
-    def function(*args: Any, **kwargs: Any) -> NDArray:
-        try:
-            given = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{function_name}: {error}") from None
-        given.apply_defaults()
-        del given.arguments["name"]
-        return draw(**given.arguments)
-
-    function.__name__ = function.__qualname__ = function_name
-    function.__signature__ = signature  # type: ignore[attr-defined]
-    function.__doc__ = summary
-    return function
 
 
 def _random_operator(name: str, spelling: _Spelling) -> Any:
@@ -372,7 +351,7 @@ def _random_operator(name: str, spelling: _Spelling) -> Any:
 
     tail = {"shape": None, "ctx": None, "dtype": None, "out": None, "name": None}
     summary = f"{name} numbers by parameters that are numbers; see ``nd.random.{name}``."
-    return _operator(f"random_{name}", summary, {**spelling.random, **tail}, draw)
+    return spelled(f"random_{name}", summary, {**spelling.random, **tail}, draw)
 
 
 def _sample_operator(name: str, spelling: _Spelling) -> Any:
@@ -381,8 +360,8 @@ def _sample_operator(name: str, spelling: _Spelling) -> Any:
         return spelling.sampler(*values.values(), shape=shape, dtype=dtype, out=out)
 
     summary = f"{name} numbers, `shape` of them for each element of parameters that are arrays of one shape."
-    required = dict.fromkeys(spelling.sample, Parameter.empty)
-    return _operator(
+    required = dict.fromkeys(spelling.sample, REQUIRED)
+    return spelled(
         f"sample_{name}", summary, {**required, "shape": None, "dtype": None, "out": None, "name": None}, draw
     )
 
@@ -393,8 +372,8 @@ def _like_operator(name: str, spelling: _Spelling) -> Any:
         return spelling.sampler(*values.values(), shape=data._shape, dtype=data._flat.dtype, ctx=data._context, out=out)
 
     summary = f"{name} numbers in the shape and dtype of `data`; see ``nd.random.{name}``."
-    parameters = {"data": Parameter.empty, **spelling.random, "out": None, "name": None}
-    return _operator(f"{name}_like", summary, parameters, draw)
+    parameters = {"data": REQUIRED, **spelling.random, "out": None, "name": None}
+    return spelled(f"{name}_like", summary, parameters, draw)
 
 
 _RANDOM = {f"random_{name}": _random_operator(name, spelling) for name, spelling in _SPELLINGS.items()}

@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 
 from numbagrad.errors import MXNetError
+from numbagrad.nd.arguments import expect_array
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.nd.output import deliver
-from numbagrad.ops import arithmetic
+from numbagrad.ops import arithmetic, piecewise
 from numbagrad.ops import reduction as ops
 from numbagrad.ops.casting import cast
 from numbagrad.ops.dtypes import FLOAT32, as_dtype
 from numbagrad.ops.folding import Axes, normal_axes
+from numbagrad.ops.joining import concat
 from numbagrad.ops.shaping import normal_axis, reshape
 
 Axis = int | Sequence[int] | None
@@ -221,7 +223,52 @@ def cumsum(
     return deliver(ops.cumsum(data, axis=normal_axis("cumsum", axis, len(data._shape)), reverse=0), out)
 
 
+def _finite(name: str, arrays: Sequence[Any], out: Any) -> NDArray:
+    expect_array(name, *arrays)
+    result = None
+    for array in arrays:
+        shape = array._shape
+        each = (
+            ops.min_(piecewise.isfinite(array), axes=tuple(range(len(shape))), keepdims=False) if 0 not in shape else 1
+        )
+        result = each if result is None else arithmetic.minimum(result, each)
+    if not isinstance(result, NDArray):  # no element, or no array
+        result = NDArray(np.ones(1, FLOAT32), (1,))
+    return deliver(reshape(cast(result, dtype=FLOAT32), shape=(1,)), out)
+
+
+def all_finite(data: NDArray, init_output: bool = True, out: Any = None, name: str | None = None) -> NDArray:
+    """1 if all elements are finite, else 0, in float32; without `init_output` the 0 of an `out` stays."""
+    return multi_all_finite(data, init_output=init_output, out=out)
+
+
+def multi_all_finite(
+    *data: NDArray,
+    num_arrays: int | None = None,
+    init_output: bool = True,
+    out: Any = None,
+    name: str | None = None,
+) -> NDArray:
+    """:func:`all_finite` of all elements of several arrays."""
+    if num_arrays is not None and num_arrays != len(data):
+        raise MXNetError(f"multi_all_finite: {len(data)} arrays, num_arrays={num_arrays}")
+    result = _finite("multi_all_finite", data, None)
+    return deliver(result if init_output or out is None else arithmetic.minimum(result, out), out)
+
+
+def multi_sum_sq(*data: NDArray, num_arrays: int | None = None, out: Any = None, name: str | None = None) -> NDArray:
+    """The sum of squares of each of several arrays, in float32."""
+    expect_array("multi_sum_sq", *data)
+    if not data or num_arrays not in (None, len(data)):
+        raise MXNetError(f"multi_sum_sq: {len(data)} arrays, num_arrays={num_arrays}")
+    sums = [cast(sum(arithmetic.square(array)), dtype=FLOAT32) for array in data]
+    return deliver(concat(sums, 0, "multi_sum_sq"), out)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "all_finite": all_finite,
+    "multi_all_finite": multi_all_finite,
+    "multi_sum_sq": multi_sum_sq,
     "sum": sum,
     "sum_axis": sum,
     "nansum": nansum,

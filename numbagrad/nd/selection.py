@@ -18,7 +18,8 @@ from numbagrad.nd.output import deliver
 from numbagrad.ops import arithmetic, indexing, slicing
 from numbagrad.ops.casting import cast
 from numbagrad.ops.dtypes import as_dtype
-from numbagrad.ops.shaping import identity, normal_axis, reshape
+from numbagrad.ops.joining import concat
+from numbagrad.ops.shaping import normal_axis, reshape
 
 Bounds = int | Sequence[int | None] | None
 _NUMBERS = (int, float, np.generic)
@@ -201,6 +202,44 @@ def Embedding(
     return deliver(indexing.embedding(weight, data), out)
 
 
+def _sizes(name: str, shape: int | Sequence[int]) -> list[int]:
+    """How far apart neighbours along each axis of `shape` are."""
+    lengths = [int(shape)] if isinstance(shape, (int, np.integer)) else [int(n) for n in shape]
+    if any(n < 1 for n in lengths[1:]) or not lengths:
+        raise MXNetError(f"{name}: {shape} is no shape; only its first length may be left open with -1")
+    return list(contiguous_strides((1, *lengths[1:])))
+
+
+def unravel_index(data: NDArray, shape: int | Sequence[int], out: Any = None, name: str | None = None) -> NDArray:
+    """The indices, on a new first axis, of flat positions in an array of `shape`; in the dtype of `data`."""
+    expect_array("unravel_index", data)
+    steps = _sizes("unravel_index", shape)
+    rest, rows = data, []
+    for step in steps:
+        rows.append(reshape(arithmetic.floor_divide(rest, step), shape=(1, *data._shape)))
+        rest = arithmetic.mod(rest, step)
+    return deliver(concat(rows, 0, "unravel_index"), out)
+
+
+def ravel_multi_index(data: NDArray, shape: int | Sequence[int], out: Any = None, name: str | None = None) -> NDArray:
+    """The flat positions in an array of `shape` of indices on the first axis of `data`; in its dtype.
+
+    Raises
+    ------
+    MXNetError
+        If there are not as many rows as axes.
+    """
+    expect_array("ravel_multi_index", data)
+    steps = _sizes("ravel_multi_index", shape)
+    if not data._shape or data._shape[0] != len(steps):
+        raise MXNetError(f"ravel_multi_index: an array of shape {data._shape} does not index {len(steps)} axes")
+    rows = [indexing.take(data, NDArray(np.array([k]), ()), axis=0, mode="clip") for k in range(len(steps))]
+    total = arithmetic.multiply(rows[0], steps[0])
+    for row, step in zip(rows[1:], steps[1:], strict=True):
+        total = arithmetic.add(total, arithmetic.multiply(row, step))
+    return deliver(total, out)
+
+
 # ------------------------------------------------------------------------------------------------ by range
 
 
@@ -369,68 +408,24 @@ def boolean_mask(data: NDArray, index: NDArray, axis: int = 0, out: Any = None, 
     return deliver(indexing.take(data, indexing.true_positions(index), axis=axis, mode="clip"), out)
 
 
-def SequenceMask(
-    data: NDArray,
-    sequence_length: NDArray | None = None,
-    use_sequence_length: bool = False,
-    value: float = 0.0,
-    axis: int = 0,
-    out: Any = None,
-    name: str | None = None,
-) -> NDArray:
-    """`data` with `value` beyond the length of each sequence.
-
-    Parameters
-    ----------
-    data : NDArray
-        Of shape (time, batch, ...), or (batch, time, ...) with ``axis=1``.
-    sequence_length : NDArray
-        The length of each sequence of the batch.
-    use_sequence_length : bool
-        False: a copy of `data`.
-
-    Raises
-    ------
-    MXNetError
-        For other shapes.
-    """
-    expect_array("SequenceMask", data)
-    if not use_sequence_length:
-        return deliver(identity(data), out)
-    expect_array("SequenceMask", sequence_length)
-    assert sequence_length is not None
-    shape = data._shape
-    if axis not in (0, 1) or len(shape) < 2 or sequence_length._shape != (shape[1 - axis],):
-        raise MXNetError(
-            f"SequenceMask: lengths of shape {sequence_length._shape} do not fit data of shape {shape} "
-            f"with time on axis {axis}"
-        )
-    lengths = sequence_length if sequence_length._flat.dtype.kind in "fi" else cast(sequence_length, dtype="int64")
-    steps = NDArray(np.arange(shape[axis]).astype(lengths._flat.dtype), (shape[axis], 1))
-    if axis == 0:
-        inside = arithmetic.lesser(steps, reshape(lengths, shape=(1, shape[1])))
-    else:
-        inside = arithmetic.lesser(reshape(steps, shape=(1, shape[1])), reshape(lengths, shape=(shape[0], 1)))
-    inside = reshape(cast(inside, dtype=_BOOL), shape=inside._shape + (1,) * (len(shape) - 2))
-    return deliver(arithmetic.where(inside, data, value), out)
-
-
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Embedding": Embedding,
-    "SequenceMask": SequenceMask,
     "batch_take": batch_take,
     "boolean_mask": boolean_mask,
     "choose_element_0index": pick,
+    "crop": slice,
     "diag": diag,
     "fill_element_0index": fill_element_0index,
     "gather_nd": gather_nd,
     "one_hot": one_hot,
     "onehot_encode": onehot_encode,
     "pick": pick,
+    "ravel_multi_index": ravel_multi_index,
     "scatter_nd": scatter_nd,
     "slice": slice,
     "slice_axis": slice_axis,
     "slice_like": slice_like,
     "take": take,
+    "unravel_index": unravel_index,
     "where": where,
 }

@@ -112,3 +112,13 @@ def test_the_head_of_an_int_graph_takes_a_float_head_gradient():
         y.backward(nd.array([1, 1], dtype="int64"))
     y.backward(nd.array([0.5, 2.0]))
     assert x.grad.asnumpy().tolist() == [1.0, 8.0]
+
+
+def test_the_gradient_of_an_int_variable_may_be_int_or_float32():
+    for dtype, right in (("int32", [6, 7]), ("float32", [6.5, 7.5])):
+        x, g = nd.array([2, 3], dtype="int32"), nd.array([9, 9], dtype=dtype)
+        autograd.mark_variables([x], [g])
+        with autograd.record():
+            y = x * nd.array([6.5, 7.5])
+        y.backward()
+        assert g.asnumpy().tolist() == right

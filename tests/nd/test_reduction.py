@@ -5,6 +5,7 @@ import pytest
 
 import numbagrad as mx
 from numbagrad import autograd, nd
+from numbagrad.errors import MXNetError
 
 X = np.cos(np.arange(24) * 1.7).reshape(2, 3, 4) + 0.1
 NAMES = {
@@ -160,3 +161,19 @@ def test_bad_axes():
 def test_a_long_float32_sum_keeps_its_digits():
     x = nd.full((1_000_000,), 0.1)
     np.testing.assert_allclose(x.sum().asscalar(), 1_000_000 * np.float64(np.float32(0.1)), rtol=5e-7)
+
+
+def test_finiteness_and_squares_of_many_arrays():
+    good, bad, none = nd.array([1, 2]), nd.array([[1, np.inf]]), nd.zeros((0,))
+    assert nd.all_finite(good).asnumpy().tolist() == [1]
+    assert nd.all_finite(bad).asnumpy().tolist() == [0]
+    assert nd.all_finite(none).asnumpy().tolist() == [1]
+    assert nd.multi_all_finite(good, none, good, num_arrays=3).asnumpy().tolist() == [1]
+    assert nd.multi_all_finite(good, nd.array([np.nan], dtype="float64")).asnumpy().tolist() == [0]
+    out = nd.zeros((1,))
+    assert nd.all_finite(good, init_output=False, out=out).asnumpy().tolist() == [0]
+    assert nd.all_finite(good, out=out).asnumpy().tolist() == [1]
+    assert nd.multi_sum_sq(good, nd.ones((2, 3)), num_arrays=2).asnumpy().tolist() == [5, 6]
+    for function in (nd.multi_all_finite, nd.multi_sum_sq):
+        with pytest.raises(MXNetError, match="num_arrays"):
+            function(good, num_arrays=2)

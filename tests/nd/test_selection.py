@@ -352,3 +352,19 @@ def test_onehot_encode_writes_to_out():
     assert out.asnumpy().tolist() == [[1, 0, 0], [0, 0, 1]]
     with pytest.raises(MXNetError, match="onehot_encode"):
         nd.onehot_encode(nd.array([0, 2]), nd.zeros((2,)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
+def test_flat_positions_and_indices(dtype):
+    flat = nd.array([22, 41, 37], dtype=dtype)
+    index = nd.unravel_index(flat, shape=(7, 6))
+    assert index.dtype == np.dtype(dtype)
+    assert index.asnumpy().tolist() == [list(row) for row in np.unravel_index([22, 41, 37], (7, 6))]
+    assert nd.unravel_index(flat, shape=(-1, 3, 2)).asnumpy()[0].tolist() == [3, 6, 6]
+    back = nd.ravel_multi_index(index, shape=(7, 6))
+    assert back.dtype == np.dtype(dtype)
+    assert back.asnumpy().tolist() == [22, 41, 37]
+    with pytest.raises(MXNetError, match="ravel_multi_index"):
+        nd.ravel_multi_index(index, shape=(7, 6, 2))
+    with pytest.raises(MXNetError, match="unravel_index"):
+        nd.unravel_index(flat, shape=(7, -1))
