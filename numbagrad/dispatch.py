@@ -183,29 +183,31 @@ def finish(
 ) -> Any:
     """Make the array of a call with one output, and record the call."""
     result = tape.new(flat, shape, arrays[0]._storage) if op.view else tape.new(flat, shape)
-    if arrays:
-        context = arrays[0]._context
-        if context is not None:
-            result._context = context
-        if state.recording:
-            parents = []
-            found = False
-            for array in arrays:
-                node = None
-                if array is not None:
-                    node = array._node
-                    if node is not None:
-                        if node.parents is None or type(node) is Projection:
-                            node = place(array)  # its graph may have been freed
-                        if node is not None:
-                            found = True
-                parents.append(node)
-            if found:
-                if op.kind == "fused":
-                    out = ((result._storage, flat, shape),) if op.saves_y else ()
-                    result._node = Node(op, parents, arrays, out, None, params, aux)
-                else:
-                    result._node = Node(op, parents, *_kept(op, arrays, (result,)), params, aux)
+    if not arrays:
+        return result
+    context = arrays[0]._context
+    if context is not None:
+        result._context = context
+    if state.recording:
+        parents = []
+        found = False
+        for array in arrays:
+            if array is None:
+                parents.append(None)
+                continue
+            node = array._node
+            if node is not None:
+                if node.parents is None or type(node) is Projection:
+                    node = place(array)  # its graph may have been freed
+                if node is not None:
+                    found = True
+            parents.append(node)
+        if found:
+            if op.direct:
+                out = ((result._storage, flat, shape),) if op.saves_y else ()
+                result._node = Node(op, parents, arrays, out, None, params, aux)
+            else:
+                result._node = Node(op, parents, *_kept(op, arrays, (result,)), params, aux)
     return result
 
 

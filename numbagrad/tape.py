@@ -176,6 +176,7 @@ class ProjectionOp:
     name = "an output of a several-output op"
     kind = "projection"
     may_fail = False
+    direct = False
 
 
 class Projection:
@@ -202,6 +203,8 @@ class Argument:
     kind = "composed"
     multi = False
     may_fail = False
+    direct = False
+    chains = False
 
     @staticmethod
     def vjp(node: Node, gradient: Any) -> tuple[Any]:

@@ -16,14 +16,11 @@ from numbagrad.launch import launch
 from numbagrad.ops.arithmetic import add
 from numbagrad.ops.casting import cast, raw
 from numbagrad.ops.registry import WRITTEN
-from numbagrad.tape import Leaf, Node, Projection, next_id
+from numbagrad.tape import Leaf, Node, Projection, next_id, state
 from numbagrad.vjp import vjp
 
 NOTHING = object()
 """The gradient of a node that none has reached; None is a gradient of zero."""
-
-_DIRECT = ("fused", "captured")
-"""The kinds whose VJP takes ``into``."""
 
 _HALF = np.dtype("float16")
 _by_id = attrgetter("id")
@@ -183,7 +180,7 @@ def walk(
         if op.kind == "projection":
             _project(node, gradient)
             continue
-        if op.kind == "fused" and again is None and not op.multi:
+        if op.direct and again is None and not op.multi:
             results = op.vjp(node, gradient, into)
         else:
             # The user's code may run a backward of its own, through leaves of ours.
@@ -219,50 +216,53 @@ def chain(node: Any, gradient: Any, retain: bool) -> bool:
 
     Returns False, with nothing done, for a graph that is no such chain; the general walk sees to it then.
     """
-    mark = next_id()
     serial = memory.serial
+    recording = state.recording
     nodes = []
     leaves = []
     while node is not None:
         if type(node) is not Node or node.stamp != serial:
             return False
         op = node.op
-        if op.kind not in _DIRECT or op.multi or op.may_fail:
-            return False
         parents = node.parents
-        if parents is None:
+        if parents is None or not op.chains or (recording and not op.direct):  # others compute with ops
             return False
         nodes.append(node)
         node = None
         for parent in parents:
             if parent is not None:
                 if type(parent) is Leaf:
-                    if parent.mark == mark or not parent.wants or parent.gradient._storage.pinned:
+                    if not parent.wants or parent.gradient._storage.pinned:
                         return False
-                    parent.mark = mark
                     leaves.append(parent)
                 elif node is None:
                     node = parent
                 else:
                     return False
-    if not leaves:
+    if not leaves or len({*leaves}) != len(leaves):
         return False
     if door.mode is not None:
         door.mode.walking(nodes)
     new = tape.new
     for node in nodes:
-        # A gradient of zero stays None: a kernel would make NaN of zeros where it meets an infinity.
-        results = node.op.vjp(node, gradient, _into_once) if gradient is not None else (None,) * len(node.parents)
-        for i, parent in enumerate(node.parents):
-            if parent is not None:
-                result = results[i]
-                if result is not WRITTEN:
-                    if type(result) is tuple:
-                        result = new(*result)
-                    if type(parent) is Leaf:
-                        _deliver(parent, result, False)
-                    else:
-                        gradient = result
+        op = node.op
+        parents = node.parents
+        if gradient is None:
+            # A gradient of zero stays None: a kernel would make NaN of zeros where it meets an infinity.
+            results: Any = [None] * len(parents)
+        elif op.direct:
+            results = op.vjp(node, gradient, _into_once)
+        else:
+            results = vjp(node, gradient, _into_once, None)
+        for i, result in enumerate(results):
+            parent = parents[i]
+            if parent is not None and result is not WRITTEN:
+                if type(result) is tuple:
+                    result = new(*result)
+                if type(parent) is Leaf:
+                    _deliver(parent, result, False)
+                else:
+                    gradient = result
         if not retain:
             node.parents = node.arrays = node.out = node.aux = None
     _mark_fresh(leaves)

@@ -15,6 +15,8 @@ class _Recorded:
 
     kind = "composed"
     may_fail = True
+    direct = False
+    chains = False
     differentiable = True
 
     def __init__(self, function: "Function", dtypes: list[Any], multi: bool) -> None:

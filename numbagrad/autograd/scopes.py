@@ -69,6 +69,8 @@ def record(train_mode: bool | None = True) -> Scope:
     >>> x.grad.asnumpy().tolist()
     [2.0, 4.0]
     """
+    if train_mode is True:
+        return Scope(True, True)
     return Scope(True, None if train_mode is None else bool(train_mode))
 
 

@@ -48,10 +48,12 @@ class CapturedOp:
     kind = "captured"
     may_fail = False
     differentiable = True
+    direct = True
 
     def __init__(self, name: str, function: Callable[..., Any], structure: Any, multi: bool) -> None:
         self.name = name
         self.multi = multi
+        self.chains = not multi
         self.backward: Backward
         self._function = function
         self._structure = structure

@@ -23,5 +23,5 @@ def thunk_address(kernel: Kernel, kinds: tuple[str, ...]) -> int:
     key = (id(kernel), kinds)
     found = _addresses.get(key)
     if found is None:
-        found = _addresses[key] = (thunk(kernel.function, tuple(map(_type_of, kinds))), kernel)
+        found = _addresses[key] = (thunk(kernel.compiled, tuple(map(_type_of, kinds))), kernel)
     return found[0]

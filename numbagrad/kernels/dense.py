@@ -30,6 +30,9 @@ _NO, _YES = np.int64(0), np.int64(1)
 _U = np.uintp
 """Unsigned positions cannot mean "from the end", so LLVM sees plain loops."""
 
+WANT_X, WANT_W, WANT_B, ADD_W, ADD_B = 1, 2, 4, 8, 16
+"""What a VJP is to do, as a sum: the gradients that are wanted, and those of them that are added to what is there."""
+
 Part = tuple[Kernel, tuple[Any, ...]]
 
 
@@ -216,7 +219,7 @@ def dense_parts(
 
 
 def _dense_vjp(act_vjp: Any) -> Kernel:
-    roles = "in in in in out out inout inout size size size static static static static static static"
+    roles = "in in in in out out inout inout size size size static static"
 
     @kernel(roles, failures=TOO_LARGE)
     def dense_vjp(
@@ -232,11 +235,7 @@ def _dense_vjp(act_vjp: Any) -> Kernel:
         units: int,
         in_units: int,
         act: int,
-        want_x: int,
-        want_w: int,
-        want_b: int,
-        add_w: int,
-        add_b: int,
+        what: int,
     ) -> int:
         if n > blas.LONGEST or units > blas.LONGEST or in_units > blas.LONGEST:
             return 1
@@ -246,11 +245,11 @@ def _dense_vjp(act_vjp: Any) -> Kernel:
         if act:
             gz = scratch
             act_vjp(g, y, scratch, n * units, act)
-        if want_b:
-            _column_sums(gz, db, n, units, np.int64(add_b))
-        if want_w:
-            blas.gemm(_YES, _NO, units, in_units, n, one, gz, x, one if add_w else zero, dw)
-        if want_x:
+        if what & WANT_B:
+            _column_sums(gz, db, n, units, what & ADD_B)
+        if what & WANT_W:
+            blas.gemm(_YES, _NO, units, in_units, n, one, gz, x, one if what & ADD_W else zero, dw)
+        if what & WANT_X:
             blas.gemm(_NO, _NO, n, in_units, units, one, gz, w, zero, dx)
         return 0
 
@@ -260,11 +259,10 @@ def _dense_vjp(act_vjp: Any) -> Kernel:
 dense_vjp = _dense_vjp(_vjp_any)
 """dx = gz W, dw = gz' x, db = the column sums of gz, where gz = g act'(x W' + b).
 
-``dense_vjp(g, x, w, y, scratch, dx, dw, db, n, units, in_units, act, want_x, want_w, want_b, add_w, add_b)``
+``dense_vjp(g, x, w, y, scratch, dx, dw, db, n, units, in_units, act, what)``
 
-`scratch` (n, units) receives gz unless `act` is 0. `want_*` say which gradients are wanted, `add_w` and `add_b` that
-dw and db are added to what is there. What is not wanted or not needed is any array of the dtype, and is neither read
-nor written. Let each flag be always a bool or always an int: every mixture is compiled once more.
+`scratch` (n, units) receives gz unless `act` is 0; `what` is a sum of :data:`WANT_X` and its kin. What is not wanted or
+not needed is any array of the dtype, and is neither read nor written.
 """
 
 dense_vjp_piecewise = _dense_vjp(_vjp_piecewise)
@@ -290,23 +288,19 @@ def dense_vjp_parts(
     units: int,
     in_units: int,
     act: int,
-    want_x: int,
-    want_w: int,
-    want_b: int,
-    add_w: int,
-    add_b: int,
+    what: int,
 ) -> list[Part]:
     """What :data:`dense_vjp` does with these arguments, as kernel calls in order."""
     parts: list[Part] = []
     gz = g
-    if act and (want_x or want_w or want_b):
+    if act and what & (WANT_X | WANT_W | WANT_B):
         gz = scratch
         parts.append((act_vjp if act < 2 else act_vjp_smooth, (g, y, scratch, n * units, act)))
-    if want_b:
-        parts.append((column_sum_into if add_b else column_sum, (gz, db, n, units)))
-    if want_w:
-        parts.append((gemm_into if add_w else gemm, (gz, x, dw, units, in_units, n, 1, 0, 1.0)))
-    if want_x:
+    if what & WANT_B:
+        parts.append((column_sum_into if what & ADD_B else column_sum, (gz, db, n, units)))
+    if what & WANT_W:
+        parts.append((gemm_into if what & ADD_W else gemm, (gz, x, dw, units, in_units, n, 1, 0, 1.0)))
+    if what & WANT_X:
         parts.append((gemm, (gz, w, dx, n, in_units, units, 0, 0, 1.0)))
     return parts
 

@@ -36,17 +36,22 @@ class Kernel:
             raise ValueError(f"{name}: unknown argument roles {sorted(unknown)}")
         self.name = name
         self._function = function
+        self.function: Callable[..., int] = self._first_call
+        """What is called with the arguments."""
         self.roles = roles
         self.failures = dict(failures)
         self.parts: Callable[..., list[tuple[Kernel, tuple[Any, ...]]]] | None = None
         """The finer kernel calls that a call with these arguments is made of, for capture to take apart."""
 
-    def __getattr__(self, name: str) -> Any:
-        # Reached as long as the slot `function` is empty: the dispatcher is made at its first use.
-        if name != "function":
-            raise AttributeError(name)
-        self.function = getattr(self._function, "dispatcher", self._function)
-        return self.function
+    def _first_call(self, *arguments: Any) -> int:
+        """Stands for `function` until its dispatcher is made; with `__getattr__` instead, all attributes are slow."""
+        self.function = self.compiled
+        return self.function(*arguments)
+
+    @property
+    def compiled(self) -> Any:
+        """The dispatcher of the function."""
+        return getattr(self._function, "dispatcher", self._function)
 
     @property
     def callee(self) -> Any:

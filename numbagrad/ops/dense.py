@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from numbagrad.errors import MXNetError
-from numbagrad.kernels import dense as kernels
+from numbagrad.kernels.dense import ADD_B, ADD_W, DENSE, DENSE_VJP, WANT_B, WANT_W, WANT_X
 from numbagrad.launch import launch
 from numbagrad.ops import arithmetic as a
 from numbagrad.ops import registry
 from numbagrad.ops.casting import cast
-from numbagrad.ops.dtypes import floating, promote
+from numbagrad.ops.dtypes import FLOAT32, floating, promote
 from numbagrad.ops.linalg import dot
 from numbagrad.ops.registry import WRITTEN, ArrayLike, Elementwise, Output, Sample, fused
 
@@ -25,6 +25,7 @@ ACTIVATIONS: dict[str, tuple[int, Elementwise]] = {
 
 _BY_CODE = dict(ACTIVATIONS.values())
 _UNUSED = {np.dtype(name): np.zeros(1, name) for name in ("float32", "float64")}
+_UNUSED_SINGLE = _UNUSED[FLOAT32]
 
 
 def _reference(x: Any, weight: Any, bias: Any, *, activation: int) -> Any:
@@ -36,44 +37,45 @@ def _reference(x: Any, weight: Any, bias: Any, *, activation: int) -> Any:
 
 def _vjp(context: Any, g: Any, into: Any) -> list[Any]:
     x, w, _ = context.arrays
+    at_x, at_w, at_b = context.parents
     n, k = x._shape
     units = w._shape[0]
     act = context.params["activation"]
     flat = g._flat
     dtype = flat.dtype
-    dx = dw = db = scratch = _UNUSED[dtype]
-    want_x = want_w = want_b = 0
-    add_w = add_b = False  # bool as a leaf's: another type would be compiled once more
+    dx = dw = db = scratch = _UNUSED_SINGLE if dtype is FLOAT32 else _UNUSED[dtype]
+    what = 0
     results: list[Any] = [None, None, None]
-    at_x, at_w, at_b = context.parents
     if at_x is not None:
-        want_x = 1
+        what = WANT_X
         dx = np.empty(n * k, dtype)
         results[0] = (dx, (n, k))
     if at_w is not None:
-        want_w = 1
+        what |= WANT_W
         offered = into(at_w, True)
         if offered is None:
             dw = np.empty(units * k, dtype)
             results[1] = (dw, (units, k))
         else:
-            dw, add_w = offered
+            dw, add = offered
+            if add:
+                what |= ADD_W
             results[1] = WRITTEN
     if at_b is not None:
-        want_b = 1
+        what |= WANT_B
         offered = into(at_b, True)
         if offered is None:
             db = np.empty(units, dtype)
             results[2] = (db, (units,))
         else:
-            db, add_b = offered
+            db, add = offered
+            if add:
+                what |= ADD_B
             results[2] = WRITTEN
     if act:
         scratch = np.empty(n * units, dtype)
     y = context.out[0][1]
-    sizes = n, units, k, act
-    wants = want_x, want_w, want_b
-    launch(kernels.DENSE_VJP[act], flat, x._flat, w._flat, y, scratch, dx, dw, db, *sizes, *wants, add_w, add_b)
+    launch(DENSE_VJP[act], flat, x._flat, w._flat, y, scratch, dx, dw, db, n, units, k, act, what)
     return results
 
 
@@ -102,11 +104,11 @@ def dense(x: ArrayLike, weight: ArrayLike, bias: ArrayLike | None, *, activation
     n = shape[0]
     out = np.empty(n * units, dtype)
     if bias is None:
-        launch(kernels.DENSE[activation], flat, weight._flat, _UNUSED[dtype], out, n, units, k, 0, activation)
+        launch(DENSE[activation], flat, weight._flat, _UNUSED[dtype], out, n, units, k, 0, activation)
     else:
         if bias._shape != (units,):
             raise MXNetError(f"FullyConnected: a bias of shape {bias._shape} does not fit {units} units")
-        launch(kernels.DENSE[activation], flat, weight._flat, bias._flat, out, n, units, k, 1, activation)
+        launch(DENSE[activation], flat, weight._flat, bias._flat, out, n, units, k, 1, activation)
     return out, (n, units)
 
 
@@ -116,12 +118,22 @@ _forward = dense.forward
 
 def fully_connected(x: Any, weight: Any, bias: Any, activation: int = 0) -> Any:
     """:data:`dense` after the dtypes have been lined up."""
-    dtype = x._flat.dtype
-    params = _PARAMS[activation]
+    flat = x._flat
+    dtype = flat.dtype
     arrays: tuple[Any, ...] = (x, weight, bias)
-    if dtype in _UNUSED and dtype is weight._flat.dtype and (bias is None or dtype is bias._flat.dtype):
-        out, shape = _forward(x, weight, bias, activation=activation)
-        return registry.finish(dense, arrays, params, out, shape)
+    if (
+        (dtype is FLOAT32 or dtype in _UNUSED)
+        and dtype is weight._flat.dtype
+        and (bias is None or dtype is bias._flat.dtype)
+    ):
+        shape = x._shape
+        units, k = weight._shape
+        if bias is not None and bias._shape == (units,) and len(shape) == 2 and shape[1] == k:  # the common case
+            n = shape[0]
+            out = np.empty(n * units, dtype)
+            launch(DENSE[activation], flat, weight._flat, bias._flat, out, n, units, k, 1, activation)
+            return registry.finish(dense, arrays, _PARAMS[activation], out, (n, units))
+        return registry.finish(dense, arrays, _PARAMS[activation], *_forward(*arrays, activation=activation))
     target = floating(promote([array._flat.dtype for array in arrays if array is not None]))
     arrays = tuple([None if array is None else cast(array, dtype=target) for array in arrays])
-    return registry.executor(dense, arrays, params)
+    return registry.executor(dense, arrays, _PARAMS[activation])

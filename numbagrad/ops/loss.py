@@ -21,9 +21,8 @@ from numbagrad.ops.softmax import log_softmax
 _HALF = np.dtype("float16")
 
 
-def _expect(name: str, x: ArrayLike, label: ArrayLike, fits: bool) -> None:
-    if not fits:
-        raise MXNetError(f"{name}: labels of shape {label._shape} do not fit predictions of shape {x._shape}")
+def _misfit(name: str, x: ArrayLike, label: ArrayLike) -> MXNetError:
+    return MXNetError(f"{name}: labels of shape {label._shape} do not fit predictions of shape {x._shape}")
 
 
 # ------------------------------------------------------------------------------------------- softmax, classes
@@ -62,7 +61,8 @@ def softmax_ce(x: ArrayLike, label: ArrayLike, *, weight: float) -> tuple[np.nda
     MXNetError
         For a label that is no class, before anything is computed.
     """
-    _expect("SoftmaxCrossEntropyLoss", x, label, len(x._shape) == 2 and label._flat.size == x._shape[0])
+    if len(x._shape) != 2 or label._flat.size != x._shape[0]:
+        raise _misfit("SoftmaxCrossEntropyLoss", x, label)
     n, classes = x._shape
     dtype = x._flat.dtype
     loss, p = np.empty(n, dtype), np.empty(n * classes, dtype)
@@ -104,7 +104,8 @@ def _dense_ce_samples() -> list[Sample]:
 @fused("softmax_ce_dense", _dense_ce_vjp, _dense_ce_reference, samples=_dense_ce_samples)
 def softmax_ce_dense(x: ArrayLike, label: ArrayLike, *, weight: float) -> tuple[np.ndarray, tuple[int], np.ndarray]:
     """-weight sum(label log softmax(x)): both (n, classes) of one dtype, result (n,)."""
-    _expect("SoftmaxCrossEntropyLoss", x, label, len(x._shape) == 2 and label._shape == x._shape)
+    if len(x._shape) != 2 or label._shape != x._shape:
+        raise _misfit("SoftmaxCrossEntropyLoss", x, label)
     n, classes = x._shape
     dtype = x._flat.dtype
     loss, p = np.empty(n, dtype), np.empty(n * classes, dtype)
@@ -113,10 +114,6 @@ def softmax_ce_dense(x: ArrayLike, label: ArrayLike, *, weight: float) -> tuple[
 
 
 # --------------------------------------------------------------------- one number against one number, averaged
-
-
-def _inner(x: ArrayLike) -> int:
-    return x._flat.size // x._shape[0] if x._shape[0] else 1
 
 
 def _averaged(
@@ -139,20 +136,23 @@ def _averaged(
         return mean(loss, axes=tuple(range(1, len(x._shape))), keepdims=False) if len(x._shape) > 1 else loss
 
     def rule(context: Any, g: Any, into: Any) -> list[Any]:
-        x, label = [array._flat for array in context.arrays]
-        shape = context.shape(0)
+        pred, label = context.arrays
+        x = pred._flat
+        size = x.size
+        shape = pred._shape
         batch = shape[0]
-        inner = x.size // batch if batch else 1
+        inner = size // batch if batch else 1
         weight = context.params["weight"]
+        of_pred, of_label = context.parents
         results: list[Any] = [None, None]
-        if context.wants(0):
-            dx = np.empty(x.size, x.dtype)
-            launch(vjp_kernel, g._flat, x, label, dx, batch, inner, weight)
+        if of_pred is not None:
+            dx = np.empty(size, x.dtype)
+            launch(vjp_kernel, g._flat, x, label._flat, dx, batch, inner, weight)
             results[0] = (dx, shape)
-        if context.wants(1):
-            dz = np.empty(x.size, x.dtype)
-            label_vjp(g._flat, x, label, dz, batch, inner, weight)
-            results[1] = (dz, context.shape(1))
+        if of_label is not None:
+            dz = np.empty(size, x.dtype)
+            label_vjp(g._flat, x, label._flat, dz, batch, inner, weight)
+            results[1] = (dz, label._shape)
         return results
 
     def samples() -> list[Sample]:
@@ -165,10 +165,13 @@ def _averaged(
 
     @fused(name, rule, reference, samples=samples)
     def op(x: ArrayLike, label: ArrayLike, *, weight: float) -> Output:
-        _expect(title, x, label, len(x._shape) > 0 and label._flat.size == x._flat.size)
-        batch = x._shape[0]
-        loss = np.empty(batch, x._flat.dtype)
-        launch(kernel, x._flat, label._flat, loss, batch, _inner(x), weight)
+        flat, labels, shape = x._flat, label._flat, x._shape
+        size = flat.size
+        if not shape or labels.size != size:
+            raise _misfit(title, x, label)
+        batch = shape[0]
+        loss = np.empty(batch, flat.dtype)
+        launch(kernel, flat, labels, loss, batch, size // batch if batch else 1, weight)
         return loss, (batch,)
 
     forward = op.forward
@@ -183,7 +186,8 @@ def _averaged(
             params = {"weight": weight}
             if len(params_of) < 64:
                 params_of[weight] = params
-        return registry.finish(op, (x, label), params, *forward(x, label, weight=weight))
+        loss, shape = forward(x, label, weight=weight)
+        return registry.finish(op, (x, label), params, loss, shape)
 
     return call
 

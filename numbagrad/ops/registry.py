@@ -79,6 +79,10 @@ class Op:
     multi = False
     view = False
     may_fail = False
+    direct = False
+    """Whether the VJP takes ``into`` and runs kernels alone."""
+    chains = True
+    """Whether the short walk of a chain of calls may go through: one output, no code of users."""
 
     def __init__(self, name: str, samples: Callable[[], Sequence[Any]] | None, differentiable: bool = True) -> None:
         self.name = name
@@ -317,6 +321,7 @@ class Composed(Op):
         self.multi = multi
         self.view = view
         self.may_fail = may_fail
+        self.chains = not multi and not may_fail
         self.float16 = float16
 
 
@@ -334,6 +339,7 @@ class Fused(Composed):
     """
 
     kind = "fused"
+    direct = True
 
     def __init__(
         self,

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from numbagrad.errors import MXNetError
-from numbagrad.kernels.dense import ACTIVATIONS, DENSE, DENSE_VJP, dense, dense_parts, dense_vjp, dense_vjp_parts
+from numbagrad.kernels.dense import (
+    ACTIVATIONS,
+    DENSE,
+    DENSE_VJP,
+    WANT_B,
+    WANT_X,
+    dense,
+    dense_parts,
+    dense_vjp,
+    dense_vjp_parts,
+)
 from numbagrad.launch import launch
 from numbagrad.native.compiler import PYTHON_MODE
 
@@ -53,12 +63,12 @@ def test_forward_and_vjp_against_float64_numpy(dtype, code):
         old_w, old_b = dw.copy(), db.copy()
         arrays = g.ravel(), x.ravel(), w.ravel(), y.ravel(), scratch, dx, dw, db
         tolerance["atol"] *= 4
-        launch(dense_vjp, *arrays, n, units, in_units, code, 1, 1, 1, 1, 1)
+        launch(dense_vjp, *arrays, n, units, in_units, code, 31)
         np.testing.assert_allclose(dx, (gz @ w.astype(D)).ravel(), **tolerance)
         np.testing.assert_allclose(dw, old_w + (gz.T @ x.astype(D)).ravel(), **tolerance)
         np.testing.assert_allclose(db, old_b + gz.sum(0), **tolerance)
         dx[:], dw[:], db[:] = np.nan, np.nan, np.nan
-        launch(dense_vjp, *arrays, n, units, in_units, code, 1, 1, 1, 0, 0)
+        launch(dense_vjp, *arrays, n, units, in_units, code, 7)
         np.testing.assert_allclose(dx, (gz @ w.astype(D)).ravel(), **tolerance)
         np.testing.assert_allclose(dw, (gz.T @ x.astype(D)).ravel(), **tolerance)
         np.testing.assert_allclose(db, gz.sum(0), **tolerance)
@@ -74,7 +84,7 @@ def test_vjp_against_finite_differences(code):
     dx, dw, db = np.empty(x.size), np.empty(w.size), np.empty(units)
     launch(
         dense_vjp, g.ravel(), x.ravel(), w.ravel(), y.ravel(), np.empty(y.size), dx, dw, db, n, units, in_units, code,
-        1, 1, 1, 0, 0,
+        7,
     )  # fmt: skip
     for array, gradient in ((x, dx), (w, dw), (b, db)):
         flat = array.reshape(-1)
@@ -104,13 +114,13 @@ def test_composite_and_parts_have_the_same_bits(shape):
         launch(DENSE[code], x.ravel(), w.ravel(), b, other, *sizes)
         assert (y == other).all()
     for code in ACTIVATIONS.values():
-        for flags in itertools.product((0, 1), repeat=5):
+        for what in range(32):
             outputs = [rng.standard_normal(size).astype(F) for size in (n * units, x.size, w.size, units)]
             others = [array.copy() for array in outputs]
             again = [array.copy() for array in outputs]
-            launch(dense_vjp, g, x.ravel(), w.ravel(), y, *outputs, n, units, in_units, code, *flags)
-            launch(DENSE_VJP[code], g, x.ravel(), w.ravel(), y, *again, n, units, in_units, code, *flags)
-            parts = dense_vjp_parts(g, x.ravel(), w.ravel(), y, *others, n, units, in_units, code, *flags)
+            launch(dense_vjp, g, x.ravel(), w.ravel(), y, *outputs, n, units, in_units, code, what)
+            launch(DENSE_VJP[code], g, x.ravel(), w.ravel(), y, *again, n, units, in_units, code, what)
+            parts = dense_vjp_parts(g, x.ravel(), w.ravel(), y, *others, n, units, in_units, code, what)
             for part, arguments in parts:
                 launch(part, *arguments)
             for mine, theirs, quick in zip(outputs[1:], others[1:], again[1:], strict=True):
@@ -123,7 +133,7 @@ def test_unwanted_gradients_are_not_written():
     x, w, _b = draw(np.random.default_rng(0), F, 4, 3, 2)
     g = np.ones(12, F)
     db = np.empty(3, F)
-    launch(dense_vjp, g, x.ravel(), w.ravel(), dummy, dummy, dummy, dummy, db, 4, 3, 2, 0, 0, 0, 1, 0, 0)
+    launch(dense_vjp, g, x.ravel(), w.ravel(), dummy, dummy, dummy, dummy, db, 4, 3, 2, 0, WANT_B)
     assert (db == 4).all()
     assert dummy[0] == 7
 
@@ -135,7 +145,7 @@ def test_nan_passes_through_relu_and_a_unit_that_is_off_passes_nothing():
     np.testing.assert_array_equal(y.ravel(), [np.nan, 0, 0, 2, 0, np.inf])
     g = np.array([1, np.nan, np.inf, 3, 4, 5], F)
     dx, dummy = np.empty(6, F), np.empty(1, F)
-    launch(dense_vjp, g, x.ravel(), w.ravel(), y.ravel(), np.empty(6, F), dx, dummy, dummy, 6, 1, 1, 1, 1, 0, 0, 0, 0)
+    launch(dense_vjp, g, x.ravel(), w.ravel(), y.ravel(), np.empty(6, F), dx, dummy, dummy, 6, 1, 1, 1, WANT_X)
     np.testing.assert_array_equal(dx, [np.nan, 0, 0, 3, 0, 5])
 
 
@@ -143,7 +153,7 @@ def test_column_sums_stay_exact_over_many_rows():
     n = 3_001 if PYTHON_MODE else 300_001
     g = np.full(n * 2, 0.1, F)
     db, dummy = np.empty(2, F), np.empty(1, F)
-    launch(dense_vjp, g, dummy, dummy, dummy, dummy, dummy, dummy, db, n, 2, 1, 0, 0, 0, 1, 0, 0)
+    launch(dense_vjp, g, dummy, dummy, dummy, dummy, dummy, dummy, db, n, 2, 1, 0, WANT_B)
     np.testing.assert_allclose(db, n * D(F(0.1)), rtol=2e-7)
 
 
@@ -152,4 +162,4 @@ def test_sizes_beyond_int32_are_refused():
     with pytest.raises(MXNetError, match="2147483647"):
         launch(dense, a, a, a, a.copy(), 2**31, 1, 1, 1, 0)
     with pytest.raises(MXNetError, match="2147483647"):
-        launch(dense_vjp, a, a, a, a, a, a, a, a, 1, 2**31, 1, 0, 1, 1, 1, 0, 0)
+        launch(dense_vjp, a, a, a, a, a, a, a, a, 1, 2**31, 1, 0, 7)
