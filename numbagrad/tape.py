@@ -170,13 +170,25 @@ class Node:
         return self.parents[i] is not None
 
 
-class ProjectionOp:
-    """What the walk asks of a projection's op."""
+class Rule:
+    """What the walk asks of the op of a node, beside its name and VJP, as it is for most that are no op of ours."""
+
+    kind = "composed"
+    multi = False
+    """Whether it has several outputs."""
+    may_fail = False
+    """Whether its VJP is the code of a user."""
+    direct = False
+    """Whether the VJP takes ``into`` and runs kernels alone."""
+    chains = False
+    """Whether the short walk of a chain of calls may go through."""
+
+
+class ProjectionOp(Rule):
+    """The op of a projection."""
 
     name = "an output of a several-output op"
     kind = "projection"
-    may_fail = False
-    direct = False
 
 
 class Projection:
@@ -196,15 +208,10 @@ class Projection:
         self.mark = 0
 
 
-class Argument:
-    """What the walk asks of the op of a function's argument: the array itself, at a place of its own."""
+class Argument(Rule):
+    """The op of a function's argument: the array itself, at a place of its own."""
 
     name = "an argument"
-    kind = "composed"
-    multi = False
-    may_fail = False
-    direct = False
-    chains = False
 
     @staticmethod
     def vjp(node: Node, gradient: Any) -> tuple[Any]:

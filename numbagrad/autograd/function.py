@@ -10,13 +10,10 @@ from numbagrad.ops.shaping import identity
 from numbagrad.tape import Node, Projection, place, state
 
 
-class _Recorded:
+class _Recorded(tape.Rule):
     """A call of a Function as the tape sees it: an op of its own."""
 
-    kind = "composed"
     may_fail = True
-    direct = False
-    chains = False
     differentiable = True
 
     def __init__(self, function: "Function", dtypes: list[Any], multi: bool) -> None:

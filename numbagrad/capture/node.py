@@ -42,11 +42,10 @@ class Backward:
         op.backward = self
 
 
-class CapturedOp:
+class CapturedOp(tape.Rule):
     """What the walk sees of a captured call."""
 
     kind = "captured"
-    may_fail = False
     differentiable = True
     direct = True
 

@@ -12,11 +12,8 @@ import numpy as np
 from numbagrad.errors import MXNetError
 from numbagrad.kernels.kernel import kernel
 from numbagrad.native.compiler import njit
-from numbagrad.native.fortran import add_symbols, lapack
+from numbagrad.native.fortran import lapack
 from numbagrad.native.memory import scratch
-
-add_symbols("cython_blas", "trsm")
-add_symbols("cython_lapack", "potrf getrf getri geqrf orgqr syevd")
 
 _potrf = lapack("potrf", "ciaie")  # uplo, n, a, lda
 _trsm = lapack("trsm", "cccciixaiai")  # side, uplo, trans, diag, m, n, alpha, a, lda, b, ldb

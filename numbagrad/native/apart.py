@@ -3,30 +3,22 @@
 Numba copies the code of a callee into each caller, to be optimised and emitted there once more. That suits scalar
 helpers, which are to be inlined; of a matrix product or a loop over an array it only multiplies the time to compile.
 A function apart is compiled by itself, once a signature; its callers hold a symbol, named by the content of the
-function, which is entered into LLVM's table before their code is loaded.
+function.
 """
 
 import hashlib
 import inspect
 from typing import Any
 
-import llvmlite.binding as llvm
 from numba import types
 from numba.core import cgutils
 from numba.core.typing.templates import make_intrinsic_template
 
 from numbagrad.native.deferred import Deferred
 from numbagrad.native.fingerprint import fingerprint
-
-_PREFIX = "numbagrad_apart_"
+from numbagrad.native.symbols import enter, provider
 
 _declared: dict[tuple[str, str], "Apart"] = {}
-
-Need = tuple[str, str, tuple[Any, ...]]
-"""What code on disk calls: the module and the name of a function apart, and the signature."""
-
-_entered: dict[str, Need] = {}
-"""By symbol, all that this process can call."""
 
 
 class Apart(Deferred):
@@ -49,15 +41,15 @@ class Apart(Deferred):
         """The symbol and the compiled form for one signature; compiled or loaded, and entered, if need be."""
         found = self._symbols.get(signature)
         if found is None:
+            if self._content is None:
+                self._content = fingerprint(self)
             compiled = self.helper
             compiled.compile(signature)
             result = compiled.overloads[signature]
-            if self._content is None:
-                self._content = fingerprint(self)
             digest = hashlib.sha256(f"{self._content} {signature}".encode()).hexdigest()[:32]
-            symbol = f"{_PREFIX}{self.__name__}_{digest}"
-            llvm.add_symbol(symbol, result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
-            _entered[symbol] = (self.__module__, self.__qualname__, signature)
+            symbol = f"numbagrad_apart_{self.__name__}_{digest}"
+            address = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+            enter(symbol, address, "apart", self.__module__, self.__qualname__, signature)
             found = self._symbols[signature] = (symbol, result.signature.return_type)
         return found
 
@@ -83,22 +75,6 @@ class Apart(Deferred):
         return definition
 
 
-def needs(library: Any) -> list[Need]:
-    """The functions apart that a compiled library calls."""
-    return [
-        _entered[function.name]
-        for function in library._final_module.functions
-        if function.is_declaration and function.name.startswith(_PREFIX)
-    ]
-
-
-def enter(found: list[Need]) -> None:
-    """Make sure that what code from disk calls is there.
-
-    Raises
-    ------
-    KeyError
-        If a function is not declared (any more).
-    """
-    for module, name, signature in found:
-        _declared[module, name].entered(signature)
+@provider("apart")
+def _again(module: str, name: str, signature: tuple[Any, ...]) -> None:
+    _declared[module, name].entered(signature)

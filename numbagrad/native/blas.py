@@ -12,9 +12,7 @@ from numba.core import cgutils
 from numba.np.arrayobj import make_array
 
 from numbagrad.native.compiler import REASSOCIATE, intrinsic, njit
-from numbagrad.native.fortran import PREFIXES, add_symbols, emit_call, emit_int32
-
-add_symbols("cython_blas", "gemm gemv")
+from numbagrad.native.fortran import PRECISIONS, emit_call, emit_int32
 
 LONGEST = 2**31 - 1
 """BLAS counts in int32: whoever calls :func:`gemm` or :func:`gemv` has checked that no size is larger."""
@@ -41,7 +39,7 @@ def _matrices_known(*arrays: Any) -> bool:
     return all(
         isinstance(array, types.Array)
         and array.layout == "C"
-        and array.dtype in PREFIXES
+        and array.dtype in PRECISIONS
         and array.dtype == arrays[0].dtype
         for array in arrays
     )

@@ -25,7 +25,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from numbagrad.files import write_whole
-from numbagrad.native import apart
+from numbagrad.native import symbols
 from numbagrad.native.fingerprint import fingerprint, stable
 from numbagrad.native.pipeline import rebuild_linked
 
@@ -147,7 +147,7 @@ class KernelCache:
                 body = content[len(_MAGIC) + _DIGEST :]
                 if hashlib.sha256(body).digest() == content[len(_MAGIC) : len(_MAGIC) + _DIGEST]:
                     needs, *parts = pickle.loads(body)
-                    apart.enter(needs)
+                    symbols.provide(needs)
                     result = self._rebuild(target, *parts)
                     loads.append(self._function.__name__)
                     return result
@@ -162,7 +162,7 @@ class KernelCache:
         compilations.append(Compilation(self._function.__name__, str(signature), seconds))
         if result.library.has_dynamic_globals or any(not lifted.can_cache for lifted in result.lifted):
             return
-        body = dumps((apart.needs(result.library), *result._reduce()))
+        body = dumps((symbols.needs(result.library), *result._reduce()))
         content = _MAGIC + hashlib.sha256(body).digest() + body
         _write(self._entry(signature, result.codegen.magic_tuple()), content)
 

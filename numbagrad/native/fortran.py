@@ -1,7 +1,6 @@
 """SciPy's BLAS and LAPACK, called by symbol from compiled code.
 
-A symbol (unlike an address in a constant) may stay in code on disk: it is resolved anew in each process, from the
-table that :func:`add_symbols` fills.
+A symbol (unlike an address in a constant) may stay in code on disk: it is resolved anew in each process.
 """
 
 import ctypes
@@ -10,9 +9,8 @@ import sys
 from collections.abc import Callable
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import llvmlite.binding as llvm
 import numpy as np
 import scipy
 from llvmlite import ir
@@ -22,47 +20,74 @@ from numba.extending import get_cython_function_address
 from numba.np.arrayobj import make_array
 
 from numbagrad.native.compiler import intrinsic
+from numbagrad.native.symbols import enter, provider
 
-PREFIXES = {types.float32: "s", types.float64: "d"}
-"""The letter with which names of routines begin, by dtype."""
+PRECISIONS = (types.float32, types.float64)
+"""The dtypes that BLAS and LAPACK have."""
 
-_ADDRESSES: dict[str, int] = {}
-
-
-def symbol(routine: str, dtype: Any) -> str:
-    """The name in LLVM's table of a routine for float32 or float64."""
-    return f"numbagrad_{PREFIXES[dtype]}{routine}"
+_PREFIX = "numbagrad_"
+_BLAS = frozenset({"gemm", "gemv", "trsm"})
 
 
-def add_symbols(module: str, routines: str) -> None:
-    """Enter `routines` of SciPy's `module`, both precisions, into LLVM's table of symbols.
+class _Routines:
+    """The routines that are entered; a class, since fingerprints of code that calls them stop at its name."""
 
-    ``import scipy.linalg`` takes longer than all of our own import, so its extension module is loaded by itself. That
-    module enters itself into `sys.modules`; it is taken out again, for a later ``import scipy.linalg.cython_blas``
-    to find the same module in the common way.
-    """
-    name = f"scipy.linalg.{module}"
-    alone = name not in sys.modules
-    if alone:
-        try:
-            spec = PathFinder.find_spec(name, [str(Path(path) / "linalg") for path in scipy.__path__])
-            if spec is not None and spec.loader is not None:
-                spec.loader.exec_module(importlib.util.module_from_spec(spec))
-        except Exception:  # a layout of SciPy's that we do not know: what follows imports it in the common way
+    _addresses: ClassVar[dict[str, int]] = {}
+
+    @classmethod
+    def address(cls, routine: str, dtype_name: str) -> int:
+        """The address of a routine of SciPy's for float32 or float64, entered under :func:`_symbol`."""
+        symbol = _symbol(routine, dtype_name)
+        if symbol not in cls._addresses:
+            if routine in _BLAS:
+                cls._enter_blas()
+            else:
+                cls._enter("cython_lapack", routine)
+        return cls._addresses[symbol]
+
+    @classmethod
+    def _enter(cls, module: str, routine: str) -> None:
+        for dtype in PRECISIONS:
+            symbol = _symbol(routine, dtype.name)
+            address = get_cython_function_address(f"scipy.linalg.{module}", symbol.removeprefix(_PREFIX))
+            cls._addresses[symbol] = address
+            enter(symbol, address, "scipy", routine, dtype.name)
+
+    @classmethod
+    def _enter_blas(cls) -> None:
+        """Enter all of BLAS, once.
+
+        ``import scipy.linalg`` takes longer than all of our own import, so the extension module is loaded by itself.
+        That module enters itself into `sys.modules`; it is taken out again, for a later ``import
+        scipy.linalg.cython_blas`` to find the same module in the common way.
+        """
+        name = "scipy.linalg.cython_blas"
+        alone = name not in sys.modules
+        if alone:
+            try:
+                spec = PathFinder.find_spec(name, [str(Path(path) / "linalg") for path in scipy.__path__])
+                if spec is not None and spec.loader is not None:
+                    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+            except Exception:  # a layout of SciPy's that we do not know: what follows imports it in the common way
+                sys.modules.pop(name, None)
+        for routine in sorted(_BLAS):
+            cls._enter("cython_blas", routine)
+        if alone and "scipy.linalg" not in sys.modules:
             sys.modules.pop(name, None)
-    for routine in routines.split():
-        for dtype, letter in PREFIXES.items():
-            address = get_cython_function_address(name, letter + routine)
-            _ADDRESSES[symbol(routine, dtype)] = address
-            llvm.add_symbol(symbol(routine, dtype), address)
-    if alone and "scipy.linalg" not in sys.modules:
-        sys.modules.pop(name, None)
+
+
+provider("scipy")(_Routines.address)
+
+
+def _symbol(routine: str, dtype_name: str) -> str:
+    return f"{_PREFIX}{'s' if dtype_name == 'float32' else 'd'}{routine}"
 
 
 def emit_call(context: Any, builder: Any, routine: str, dtype: Any, arguments: list[Any]) -> Any:
     """Emit ``void symbol(pointers...)``: Fortran takes everything by reference."""
+    _Routines.address(routine, dtype.name)
     function = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
-    callee = cgutils.get_or_insert_function(builder.module, function, symbol(routine, dtype))
+    callee = cgutils.get_or_insert_function(builder.module, function, _symbol(routine, dtype.name))
     builder.call(callee, arguments)
     return context.get_dummy_value()
 
@@ -88,7 +113,7 @@ def lapack(routine: str, letters: str) -> Callable[..., int]:
     Parameters
     ----------
     routine : str
-        Its name without the letter of the precision; :func:`add_symbols` has entered it.
+        Its name without the letter of the precision.
     letters : str
         One an argument: ``c`` a character (given as int64), ``i`` an integer (int64, below 2**31), ``x`` a number of
         the dtype of the arrays, ``a`` an array. A last ``e`` stands for INFO, which LAPACK's routines have and BLAS's
@@ -114,7 +139,7 @@ def lapack(routine: str, letters: str) -> Callable[..., int]:
                 kind = {"c": ctypes.c_byte, "i": ctypes.c_int, "x": number}[letter]
                 made.append(ctypes.byref(kind(value)))
         status = ctypes.c_int(0)
-        address = _ADDRESSES[symbol(routine, types.float32 if dtype == np.float32 else types.float64)]
+        address = _Routines.address(routine, dtype.name)
         kinds = [ctypes.c_void_p] * len(letters)
         ctypes.CFUNCTYPE(None, *kinds)(address)(*made, *([ctypes.byref(status)] if info else []))
         return status.value
@@ -124,7 +149,7 @@ def lapack(routine: str, letters: str) -> Callable[..., int]:
         if not isinstance(arguments, types.BaseTuple) or len(arguments) != len(inputs):
             return None
         dtype = arguments[first].dtype
-        if dtype not in PREFIXES:
+        if dtype not in PRECISIONS:
             return None
 
         def generate(context, builder, signature, values):

@@ -22,6 +22,7 @@ from numbagrad.kernels.kernel import Kernel
 from numbagrad.native.derivatives import gradients
 from numbagrad.native.expr import Expr, constant, inputs_of, substitute, symbol, trace
 from numbagrad.native.source import compile_loop
+from numbagrad.tape import Rule
 
 Shape = tuple[int, ...]
 Output = tuple[np.ndarray, Shape]
@@ -72,17 +73,12 @@ WRITTEN = object()
 """Returned by a fused VJP for a gradient that it wrote straight into the buffer offered to it."""
 
 
-class Op:
+class Op(Rule):
     """The part of a declaration that all kinds share; ``REGISTRY[name]`` finds it."""
 
     kind = "op"
-    multi = False
-    view = False
-    may_fail = False
-    direct = False
-    """Whether the VJP takes ``into`` and runs kernels alone."""
     chains = True
-    """Whether the short walk of a chain of calls may go through: one output, no code of users."""
+    view = False
 
     def __init__(self, name: str, samples: Callable[[], Sequence[Any]] | None, differentiable: bool = True) -> None:
         self.name = name

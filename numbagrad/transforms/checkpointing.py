@@ -12,7 +12,7 @@ from numbagrad.errors import MXNetError
 from numbagrad.kernels.strided import copy
 from numbagrad.launch import launch
 from numbagrad.ops.random import STATE
-from numbagrad.tape import Leaf, Node, Projection, argument, place, state
+from numbagrad.tape import Leaf, Node, Projection, Rule, argument, place, state
 from numbagrad.transforms.run import is_array, name_of
 from numbagrad.walk import NOTHING, walk
 
@@ -101,10 +101,9 @@ def _outside(nodes: list[Any], first: int) -> list[Any]:
     return list(found)
 
 
-class _Segment:
+class _Segment(Rule):
     """One recorded call as the tape sees it: an op of its own."""
 
-    kind = "composed"
     multi = True
     may_fail = True
 

@@ -7,7 +7,8 @@ import weakref
 import numpy as np
 import pytest
 
-from numbagrad import autograd, nd, walk
+from numbagrad import autograd, nd
+from numbagrad.autograd import gradients
 from numbagrad.errors import MXNetError
 from numbagrad.ops.dense import fully_connected
 from numbagrad.ops.loss import softmax_ce
@@ -574,6 +575,16 @@ def _label_on_tape(request):
     return lambda: softmax_ce(logits, fully_connected(source, w, None, 2), weight=1.0), (w,)
 
 
+def _of_all_kinds(request):
+    x, (w, b, _, _) = _layers(request)
+    return lambda: ((3.0 - nd.dot(x, w, transpose_b=True)).tanh() * b).sum(axis=0).reshape((2, 2)), (w, b)
+
+
+def _used_twice(request):
+    _, (w, _, _, _) = _layers(request)
+    return lambda: (w * w).sum(), (w,)
+
+
 @pytest.mark.parametrize("request_", ["write", "add"])
 @pytest.mark.parametrize(
     ("program", "is_chain"),
@@ -584,10 +595,12 @@ def _label_on_tape(request):
         (_nan, True),
         (_null, False),
         (_label_on_tape, True),
+        (_of_all_kinds, True),
+        (_used_twice, False),
     ],
 )
 def test_a_chain_gives_what_the_general_walk_gives(monkeypatch, program, is_chain, request_):
-    chain = walk.chain
+    chain = gradients.chain
     taken = []
 
     def watched(*arguments):
@@ -596,7 +609,7 @@ def test_a_chain_gives_what_the_general_walk_gives(monkeypatch, program, is_chai
 
     found = []
     for stand_in in (watched, lambda *arguments: False):
-        monkeypatch.setattr(walk, "chain", stand_in)
+        monkeypatch.setattr(gradients, "chain", stand_in)
         run, leaves = program(request_)
         with autograd.record():
             y = run()
