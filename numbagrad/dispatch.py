@@ -189,7 +189,7 @@ def finish(
     if context is not None:
         result._context = context
     if state.recording:
-        parents = []
+        parents: list[Any] = []
         found = False
         for array in arrays:
             if array is None:
