@@ -1,11 +1,11 @@
 """What a module says of a name that it does not have: that numbagrad lacks it so far, and what is near."""
 
-import difflib
 import dis
+import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
@@ -42,6 +42,8 @@ def near(module: str, name: str) -> list[str]:
     here = sys.modules.get(module)
     if here is not None:
         spelled = {each.lower(): each for each in public_names(here)}
+        import difflib  # not at the top: an error alone needs it
+
         close = difflib.get_close_matches(name.lower(), spelled, n=4, cutoff=0.6)
         found += [_path(module, spelled[each]) for each in close]
     return list(dict.fromkeys(found))[:4]
@@ -54,14 +56,18 @@ def message(module: str, name: str) -> str:
     return f"{_path(module, name)} is not in numbagrad yet{hint}"
 
 
-def absent(module: str) -> Callable[[str], NoReturn]:
-    """The ``__getattr__`` of a module: raises for every name, with :func:`message`.
+def absent(module: str, later: Collection[str] = ()) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module: imports the submodules `later`, raises with :func:`message` for other names.
 
     An AttributeError, so that ``hasattr`` works. ``from module import name`` would turn it into an ImportError that
     has lost the message, so to that statement an ImportError is raised at once.
     """
 
-    def __getattr__(name: str) -> NoReturn:
+    def __getattr__(name: str) -> Any:
+        if name in later:
+            found = importlib.import_module(f"{module}.{name}")
+            guard(found)
+            return found
         if name.startswith("__"):
             raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
         caller: Any = sys._getframe(1)

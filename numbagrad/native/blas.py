@@ -9,7 +9,6 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.np.arrayobj import make_array
 
 from numbagrad.native.compiler import REASSOCIATE, intrinsic, njit
 from numbagrad.native.fortran import PRECISIONS, emit_call, emit_int32
@@ -63,7 +62,7 @@ def _blas_gemm(typing_context, ta, tb, m, n, k, alpha, a, b, beta, c):
     def generate(context, builder, signature, arguments):
         ta, tb, m, n, k, alpha, a, b, beta, c = arguments
         a, b, c = (
-            make_array(kind)(context, builder, value).data
+            context.make_array(kind)(context, builder, value).data
             for kind, value in zip((signature.args[6], signature.args[7], signature.args[9]), (a, b, c), strict=True)
         )
         lda = builder.select(cgutils.is_not_null(builder, ta), m, k)
@@ -94,7 +93,7 @@ def _blas_gemv(typing_context, ta, m, n, alpha, a, x, beta, y):
     def generate(context, builder, signature, arguments):
         ta, m, n, alpha, a, x, beta, y = arguments
         a, x, y = (
-            make_array(kind)(context, builder, value).data
+            context.make_array(kind)(context, builder, value).data
             for kind, value in zip((signature.args[4], signature.args[5], signature.args[7]), (a, x, y), strict=True)
         )
         flag = _letter(builder, builder.not_(ta))

@@ -17,7 +17,6 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address
-from numba.np.arrayobj import make_array
 
 from numbagrad.native.compiler import intrinsic
 from numbagrad.native.symbols import enter, provider
@@ -99,7 +98,7 @@ def emit_int32(builder: Any, value: Any) -> Any:
 
 def _reference(builder: Any, context: Any, kind: Any, letter: str, value: Any) -> Any:
     if letter == "a":
-        return make_array(kind)(context, builder, value).data
+        return context.make_array(kind)(context, builder, value).data
     if letter == "i":
         return emit_int32(builder, value)
     if letter == "c":

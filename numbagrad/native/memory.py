@@ -7,7 +7,6 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.np.arrayobj import make_array, populate_array
 
 from numbagrad.native.compiler import intrinsic
 
@@ -28,9 +27,9 @@ def _array_at(dtype: Any) -> Any:
 
         def generate(context, builder, signature, arguments):
             address, size = arguments
-            array = make_array(signature.return_type)(context, builder)
+            array = context.make_array(signature.return_type)(context, builder)
             item = context.get_constant(types.intp, numpy.itemsize)
-            populate_array(
+            context.populate_array(
                 array,
                 data=builder.inttoptr(address, array.data.type),
                 shape=cgutils.pack_array(builder, [size]),
@@ -76,13 +75,13 @@ def scratch(typing_context, size, dtype):
     signature = types.Array(kind, 1, "C")(types.int64, dtype)
 
     def generate(context, builder, signature, arguments):
-        array = make_array(signature.return_type)(context, builder)
+        array = context.make_array(signature.return_type)(context, builder)
         item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind)))
         align = context.get_constant(types.uint32, 32)
         meminfo = context.nrt.meminfo_alloc_aligned(builder, builder.mul(arguments[0], item), align)
         with builder.if_then(cgutils.is_null(builder, meminfo), likely=False):
             context.call_conv.return_user_exc(builder, MemoryError, ("Allocation failed",))
-        populate_array(
+        context.populate_array(
             array,
             data=builder.bitcast(context.nrt.meminfo_data(builder, meminfo), array.data.type),
             shape=cgutils.pack_array(builder, [arguments[0]]),
@@ -112,9 +111,9 @@ def piece(typing_context, array, start, size):
 
     def generate(context, builder, signature, arguments):
         value, start, size = arguments
-        whole = make_array(signature.args[0])(context, builder, value)
-        array = make_array(signature.return_type)(context, builder)
-        populate_array(
+        whole = context.make_array(signature.args[0])(context, builder, value)
+        array = context.make_array(signature.return_type)(context, builder)
+        context.populate_array(
             array,
             data=builder.gep(whole.data, [start]),
             shape=cgutils.pack_array(builder, [size]),

@@ -17,7 +17,6 @@ import hashlib
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from numbagrad.native import vmath
 from numbagrad.native.compiler import njit
@@ -43,7 +42,7 @@ _SIX = np.uint64(6)
 KEY, BLOCK = 0, 1  # of a state
 
 
-def seed_state(seed: int) -> npt.NDArray[np.uint64]:
+def seed_state(seed: int) -> np.ndarray:
     """A fresh stream for `seed`.
 
     Parameters
@@ -62,7 +61,7 @@ def seed_state(seed: int) -> npt.NDArray[np.uint64]:
     return state
 
 
-def reseed(state: npt.NDArray[np.uint64], seed: int) -> None:
+def reseed(state: np.ndarray, seed: int) -> None:
     """Start `state` again in place, as :func:`seed_state` would make it: for streams that programs hold on to."""
     seed = int(seed)
     content = seed.to_bytes((seed if seed >= 0 else ~seed).bit_length() // 8 + 1, "little", signed=True)
@@ -70,7 +69,7 @@ def reseed(state: npt.NDArray[np.uint64], seed: int) -> None:
     state[BLOCK] = 0
 
 
-def copy_state(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def copy_state(state: np.ndarray) -> np.ndarray:
     """A stream that goes on as `state` does, and apart from it."""
     return np.array(state, np.uint64)
 

@@ -2,8 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +17,9 @@ from numbagrad.nd.ndarray import NDArray
 from numbagrad.ops.casting import raw
 from numbagrad.ops.dtypes import as_dtype
 from numbagrad.ops.layout import size_of
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 
 def default_batchify_fn(data: Sequence[Any]) -> Any:
@@ -210,6 +212,8 @@ class DataLoader:
 
         def make(batch: list[Any]) -> Any:
             return batchify([dataset[i] for i in batch])
+
+        from concurrent.futures import ThreadPoolExecutor  # not at the top: few programs need it
 
         waiting: deque[Future[Any]] = deque()
         pool = ThreadPoolExecutor(self._num_workers, thread_name_prefix="DataLoader")
