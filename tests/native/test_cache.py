@@ -1,5 +1,6 @@
 """The kernel cache: what it survives, and what makes it compile again."""
 
+import hashlib
 import os
 import pickle
 import subprocess
@@ -369,3 +370,64 @@ def test_a_compiled_function_is_pickled_by_name():
     assert pickle.loads(pickle.dumps(function)) is function
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(njit(lambda x: x))
+
+
+APART = """
+from numbagrad.native.compiler import njit
+
+
+@njit(apart=True)
+def sums(x):
+    total = 0.0
+    for i in range(x.size):
+        total += x[i]
+    return total
+
+
+@njit
+def mean(x):
+    return sums(x) / x.size
+
+
+@njit
+def twice(x):
+    return 2 * sums(x)
+
+
+if __name__ == "__main__":
+    import numpy as np
+
+    from numbagrad.native import cache
+
+    x = np.arange(4.0)
+    print(mean(x), twice(x), [entry.name for entry in cache.compilations], cache.loads)
+"""
+
+
+def test_a_function_apart_is_compiled_once_and_found_again(tmp_path):
+    program = tmp_path / "apart_program.py"
+    program.write_text(APART)
+
+    def run_it():
+        return start(tmp_path / "cache", str(program)).communicate(timeout=120)[0].strip()
+
+    assert run_it() == "1.5 12.0 ['sums', 'mean', 'twice'] []"
+    assert run_it() == "1.5 12.0 [] ['sums', 'mean', 'twice']"
+    for entry in (tmp_path / "cache").glob("kernels/sums-*.bin"):
+        entry.write_bytes(b"")  # damaged: compiled again, and found by the callers on disk
+    assert run_it() == "1.5 12.0 ['sums'] ['mean', 'twice']"
+    program.write_text(APART.replace("total = 0.0", "total = 2.0"))
+    assert run_it() == "2.0 16.0 ['sums', 'mean', 'twice'] []"
+
+
+def test_code_on_disk_that_needs_what_nobody_provides_is_a_miss(tmp_path):
+    program = tmp_path / "apart_program.py"
+    program.write_text(APART)
+    directory = tmp_path / "cache"
+    start(directory, str(program)).communicate(timeout=120)
+    for entry in directory.glob("kernels/mean-*.bin"):
+        needs, *parts = pickle.loads(entry.read_bytes()[len(cache._MAGIC) + cache._DIGEST :])
+        body = pickle.dumps([[(symbol, "nobody", arguments) for symbol, _, arguments in needs], *parts])
+        entry.write_bytes(cache._MAGIC + hashlib.sha256(body).digest() + body)
+    printed = start(directory, str(program)).communicate(timeout=120)[0].strip()
+    assert printed == "1.5 12.0 ['mean'] ['sums', 'twice']"
