@@ -18,7 +18,9 @@ def test_values_are_numpys(name):
     ufunc = getattr(np, name)
     values = X + 1 if name in ABOVE_ONE else X
     x = nd.array(values, dtype="float64")
-    arguments = [(x, ROW), (ROW, x), (x, x), (x, 0.5), (0.5, x)] if ufunc.nin == 2 else [(x,)]
+    arguments = [(x, ROW), (x, x)] if ufunc.nin == 2 else [(x,)]
+    if name in ("subtract", "less"):
+        arguments += [(ROW, x), (x, 0.5), (0.5, x)]
     for args in arguments:
         expected = ufunc(*[values if arg is x else arg for arg in args])
         result = ufunc(*args)
@@ -30,16 +32,10 @@ def test_values_are_numpys(name):
 @pytest.mark.parametrize(
     "operation",
     [
-        lambda a, b: a + b,
         lambda a, b: a - b,
-        lambda a, b: a * b,
         lambda a, b: a / b,
-        lambda a, b: a**b,
-        lambda a, b: a % b,
-        lambda a, b: a // b,
         lambda a, b: a < b,
         lambda a, b: a == b,
-        lambda a, b: a >= b,
     ],
 )
 def test_operators_with_numpy_arrays(operation):
