@@ -22,6 +22,7 @@ from numbagrad.capture.variant import Variant
 from numbagrad.containers import flatten, rebuild
 from numbagrad.errors import CaptureError
 from numbagrad.native.cache import compilations
+from numbagrad.native.source import loop_source
 from numbagrad.tape import RebindEpoch, state
 
 _log = logging.getLogger("numbagrad.jit")
@@ -178,7 +179,7 @@ class Jitted:
         return "\n".join(lines)
 
     def source(self) -> str:
-        """The tables: each row with its kernel, its arguments and the line that asked for it."""
+        """The tables: each row with its kernel, its arguments and the line that asked for it; fused loops in full."""
         lines = []
         for k, variant in enumerate(self._variants):
             lines += [f"variant {k}", *_rows(variant.program)]
@@ -273,6 +274,10 @@ def _rows(program: Any) -> list[str]:
             else:
                 words.append(repr(value))
         lines.append(f"  {row:3} {call.kernel.name}({', '.join(words)})  # {call.line}")
+        form = call.kernel.loop
+        if form is not None and call.kernel.name.startswith("fused"):
+            text = loop_source(form.roots, form.dtype, form.pattern, form.out_dtypes)
+            lines += [f"        {line}" for line in text[text.index("def ") :].splitlines()]
     return lines
 
 

@@ -12,9 +12,10 @@ from numbagrad import tape
 from numbagrad.array import root_of
 from numbagrad.capture.guards import IMMUTABLE, address_of_array, flat_of, position
 from numbagrad.capture.node import Backward, CapturedOp
-from numbagrad.capture.passes import Facts, run_passes
+from numbagrad.capture.passes import run_passes
 from numbagrad.capture.program import Brought, Program
 from numbagrad.capture.recorder import Buffer, Call, Recorder, Slot
+from numbagrad.capture.uses import Facts
 from numbagrad.capture.variant import Variant
 from numbagrad.containers import flatten
 from numbagrad.errors import CaptureError
@@ -83,7 +84,7 @@ def lower(
     carried = [buffer for buffer in snapshots if buffer in inner]
     places, carry_bytes = _stack(carried)
     carry = Brought("uint8", {buffer: buffer.address - places[buffer] for buffer in carried})
-    facts = Facts(frozenset(inner - set(carried)), fold, _values)
+    facts = Facts(frozenset(inner - set(carried)), frozenset(arguments), fold, _values)
     calls, variant.passes = run_passes(forward, facts, passes)
     brought = [*arguments.values(), *results.values()]
     left = _touched(calls)

@@ -1,49 +1,14 @@
 """What is done to a log before it becomes a table: pure functions from calls to calls, each with its own switch."""
 
-from bisect import bisect_left
-from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from numbagrad.capture.recorder import Buffer, Call, Slot
+from numbagrad.capture.fusion import fuse_elementwise
+from numbagrad.capture.recorder import Buffer, Call
+from numbagrad.capture.uses import Facts, Uses
 from numbagrad.kernels import optimizer
 from numbagrad.kernels.gemm import gemm, gemm_update
 from numbagrad.kernels.strided import fill
 from numbagrad.tape import FOLDED
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What the passes know besides the calls."""
-
-    inner: Set[Buffer]
-    """Buffers that nobody can see from outside."""
-    gradients: dict[Buffer, Buffer]
-    """The gradient buffers of leaves that want them overwritten, and the buffers of their fresh flags."""
-    rows: Callable[[Slot], Any]
-    """The values of a float64 slot, now."""
-
-
-class Uses:
-    """Which rows use a buffer, and how: (row, slot, role) in order."""
-
-    def __init__(self, calls: Sequence[Call]) -> None:
-        self._by_buffer: dict[Buffer, list[tuple[int, Slot, str]]] = {}
-        for row, call in enumerate(calls):
-            for role, value in zip(call.kernel.roles, call.arguments, strict=True):
-                if isinstance(value, Slot):
-                    self._by_buffer.setdefault(value.buffer, []).append((row, value, role))
-
-    def of(self, buffer: Buffer, after: int = -1, before: int | None = None) -> list[tuple[int, Slot, str]]:
-        """The uses in rows after `after` and before `before`."""
-        uses = self._by_buffer.get(buffer, [])
-        start = bisect_left(uses, after + 1, key=itemgetter(0))
-        return uses[start:] if before is None else uses[start : bisect_left(uses, before, key=itemgetter(0))]
-
-    def written(self, buffer: Buffer, after: int, before: int) -> bool:
-        """Whether a row after `after` and before `before` writes to it."""
-        return any(role != "in" for _, _, role in self.of(buffer, after, before))
 
 
 def fold_updates(calls: Sequence[Call], facts: Facts) -> list[Call]:
@@ -123,8 +88,9 @@ def drop_dead_rows(calls: Sequence[Call], facts: Facts) -> list[Call]:
 
 
 PASSES: dict[str, Callable[[Sequence[Call], Facts], list[Call]]] = {
-    "fold_updates": fold_updates,
     "drop_dead_rows": drop_dead_rows,
+    "fold_updates": fold_updates,
+    "fuse_elementwise": fuse_elementwise,
 }
 """The passes by name, in their order."""
 

@@ -1,13 +1,22 @@
 """What a kernel is: a compiled function on flat arrays that says what it does with each argument."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from numbagrad.errors import MXNetError
 from numbagrad.native.compiler import PLAIN, njit
 from numbagrad.native.thunk import RAISED
 
 ROLES = frozenset({"in", "out", "inout", "size", "scalar", "static"})
+
+
+class LoopForm(NamedTuple):
+    """The expressions of an elementwise kernel, as they were given to ``native.source.compile_loop``."""
+
+    roots: tuple[Any, ...]
+    dtype: str
+    pattern: str
+    out_dtypes: tuple[str, ...]
 
 
 class Kernel:
@@ -26,7 +35,7 @@ class Kernel:
         failed, which then stands in the message for ``{index}``.
     """
 
-    __slots__ = ("_function", "failures", "function", "name", "parts", "roles")
+    __slots__ = ("_function", "failures", "function", "loop", "name", "parts", "roles")
 
     def __init__(
         self, name: str, function: Any, roles: tuple[str, ...], failures: Mapping[int, tuple[type[Exception], str]]
@@ -42,6 +51,8 @@ class Kernel:
         self.failures = dict(failures)
         self.parts: Callable[..., list[tuple[Kernel, tuple[Any, ...]]]] | None = None
         """The finer kernel calls that a call with these arguments is made of, for capture to take apart."""
+        self.loop: LoopForm | None = None
+        """What an elementwise kernel computes, for capture to fuse."""
 
     def _first_call(self, *arguments: Any) -> int:
         """Stands for `function` until its dispatcher is made; with `__getattr__` instead, all attributes are slow."""

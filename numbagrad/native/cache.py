@@ -159,7 +159,10 @@ class KernelCache:
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep a fresh overload, and note in :data:`compilations` that it was compiled."""
         seconds = time.perf_counter() - self._started.pop(signature, time.perf_counter())
-        compilations.append(Compilation(self._function.__name__, str(signature), seconds))
+        name, module = self._function.__name__, self._function.__module__
+        if module.startswith("numbagrad._generated."):  # named by what it was generated for
+            name = module.rpartition(".")[2].rpartition("_")[0]
+        compilations.append(Compilation(name, str(signature), seconds))
         if result.library.has_dynamic_globals or any(not lifted.can_cache for lifted in result.lifted):
             return
         body = dumps((symbols.needs(result.library), *result._reduce()))

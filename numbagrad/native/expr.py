@@ -271,6 +271,17 @@ def substitute(root: Expr, old: Expr, new: Expr) -> Expr:
     return done[id(root)]
 
 
+def compose(root: Expr, inputs: Mapping[int, Expr]) -> Expr:
+    """`root` with `inputs` for its symbols, all at once."""
+    done: dict[int, Expr] = {}
+    for each in order(root):
+        if each.op == "input":
+            done[id(each)] = inputs[each.value]  # type: ignore[index]
+        else:
+            done[id(each)] = node(each.op, *[done[id(arg)] for arg in each.args]) if each.args else each
+    return done[id(root)]
+
+
 def evaluate(root: Expr, inputs: Mapping[int, Any], operations: Mapping[str, Callable[..., Any]]) -> Any:
     """The value of `root` with `inputs` for its symbols, computed by `operations` (arrays, floats, ...)."""
     values: dict[int, Any] = {}

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from numbagrad.kernels.kernel import Kernel
+from numbagrad.kernels.kernel import Kernel, LoopForm
 from numbagrad.native.derivatives import gradients
 from numbagrad.native.expr import Expr, constant, inputs_of, substitute, symbol, trace
 from numbagrad.native.source import compile_loop
@@ -159,6 +159,7 @@ class Loop:
         self.out_dtype = np.dtype(bool) if op.result == "bool" else dtype
         function, roles = compile_loop(op.name, [op.graph], dtype.name, pattern, [self.out_dtype.name])
         self.kernel = Kernel(op.name, function, roles, {})
+        self.kernel.loop = LoopForm((op.graph,), dtype.name, pattern, (self.out_dtype.name,))
         self.vjps: dict[tuple[bool, ...], VJPLoop] = {}
 
     def vjp(self, wanted: tuple[bool, ...]) -> VJPLoop:
@@ -185,6 +186,7 @@ class Loop:
         )
         two = "r" in pattern or "c" in pattern
         kernel = Kernel(f"{op.name}_vjp", function, roles, {})
+        kernel.loop = LoopForm(tuple(roots), self.dtype.name, pattern, (self.dtype.name,) * len(roots))
         return VJPLoop(derivative, kernel, tuple(computed), count, self.dtype, two)
 
 
