@@ -1,5 +1,7 @@
 """grad, value_and_grad, vjp, jvp, hvp: values from mathematics, composition, scopes, containers, errors."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -306,6 +308,37 @@ def test_a_network_is_a_function_of_its_input():
         np.testing.assert_allclose(grad(lambda x: net(x).sum())(x).asnumpy(), plain, rtol=1e-5)
         np.testing.assert_allclose(hessian(lambda x: net(x).sum())(x).asnumpy(), curvature, rtol=1e-4, atol=1e-6)
     assert all(not p.grad().asnumpy().any() for p in net.collect_params().values())
+
+
+def test_through_steps_of_gradient_descent():
+    """Two steps of rate r on a (w - c)^2 / 2 give w' - c = (1 - r a)^2 (w - c); the loss after them is known."""
+    a, c, r = 3.0, 0.5, 0.1
+
+    def loss(p):
+        return (a * (p["w"] - c) ** 2 / 2).sum()
+
+    def after(p):
+        for _ in range(2):
+            slope = grad(loss)(p)
+            p = {"w": p["w"] - r * slope["w"]}
+        return loss(p)
+
+    w = np.array([2.0, -1.0])
+    for f in (grad(after), numbagrad.jit(grad(after))):
+        for shift in (0.0, 1.0):
+            found = f({"w": array(*(w + shift))})["w"]
+            np.testing.assert_allclose(found.asnumpy(), a * (1 - r * a) ** 4 * (w + shift - c), rtol=1e-12)
+
+
+def test_threads_share_parameters():
+    net = gluon.nn.Dense(1, in_units=2)
+    net.initialize()
+    f = lambda x: (net(x) ** 3).sum()  # noqa: E731
+    points = [nd.array([[1.0, i], [i, 2.0]]) for i in range(4)]
+    expected = [hessian(f)(x).asnumpy() for x in points]
+    with ThreadPoolExecutor(4) as pool:
+        for found in (list(pool.map(lambda x: hessian(f)(x).asnumpy(), points)) for _ in range(5)):
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_float16_and_mixed_dtypes():
