@@ -8,12 +8,14 @@ from numbagrad import (
     engine,
     gluon,
     initializer,
+    io,
     lr_scheduler,
     metric,
     name,
     nd,
     optimizer,
     random,
+    runtime,
     scalar,
     testing,
     transforms,
@@ -50,6 +52,7 @@ __all__ = [
     "gpu",
     "init",
     "initializer",
+    "io",
     "is_np_array",
     "is_np_shape",
     "jit",
@@ -64,6 +67,7 @@ __all__ = [
     "random",
     "register_op",
     "rnd",
+    "runtime",
     "scalar",
     "set_np_shape",
     "test_utils",
@@ -75,8 +79,8 @@ __all__ = [
 
 # A program that asks for a name of MXNet that is not here yet is told so, and what is near.
 _guard(
-    attribute, autograd, base, context, engine, initializer, lr_scheduler, metric, name, nd, nd.contrib, nd.linalg,
-    nd.random, optimizer, random, util, gluon, gluon.block, gluon.data, gluon.loss, gluon.nn, gluon.parameter,
+    attribute, autograd, base, context, engine, initializer, io, lr_scheduler, metric, name, nd, nd.contrib, nd.linalg,
+    nd.random, optimizer, random, runtime, util, gluon, gluon.block, gluon.data, gluon.loss, gluon.nn, gluon.parameter,
     gluon.trainer, gluon.utils,
 )  # fmt: skip
 __getattr__ = _absent(__name__, later=("test_utils",))  # it takes a tenth of our import, for tests alone

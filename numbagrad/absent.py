@@ -13,7 +13,7 @@ HOMES = (
     "numbagrad numbagrad.nd numbagrad.nd.contrib numbagrad.nd.linalg numbagrad.nd.random numbagrad.random "
     "numbagrad.autograd numbagrad.gluon numbagrad.gluon.nn numbagrad.gluon.loss "
     "numbagrad.gluon.data numbagrad.gluon.utils numbagrad.initializer numbagrad.optimizer "
-    "numbagrad.lr_scheduler numbagrad.metric numbagrad.context"
+    "numbagrad.lr_scheduler numbagrad.metric numbagrad.io numbagrad.context"
 ).split()
 """The modules whose names programs use: where a name is looked for that was asked of the wrong one."""
 

@@ -86,3 +86,13 @@ def test_default_ctx_can_be_set():
             context.default_ctx = "cpu"
     finally:
         context.default_ctx = first
+
+
+def test_build_features():
+    features = mx.runtime.Features()
+    assert not features.is_enabled("cuda")
+    assert features.is_enabled("LAPACK")
+    assert features["LAPACK"] in mx.runtime.feature_list()
+    assert repr(features).startswith("[✖ CUDA, ")
+    with pytest.raises(RuntimeError, match="NOSUCH"):
+        features.is_enabled("nosuch")
