@@ -84,7 +84,6 @@ class _Group:
 
 def fuse_elementwise(calls: Sequence[Call], facts: Facts) -> list[Call]:
     """Make chains of elementwise calls one loop each; see the module's docstring."""
-    uses = Uses(calls)
     groups: list[_Group] = []
     touching: dict[Buffer, list[_Group]] = {}
     outside: list[_Group] = []  # open groups that read memory which others see
@@ -110,21 +109,27 @@ def fuse_elementwise(calls: Sequence[Call], facts: Facts) -> list[Call]:
                 known[:] = [group for group in known if group.open] + [joined]
         if joined not in outside and any(buffer not in facts.inner for buffer in joined.reads):
             outside.append(joined)
-    result: dict[int, Call] = dict(enumerate(calls))
-    for group in groups:
-        if len(group.rows) > 1:
-            group.rows.sort()
-            fused = _fused([calls[row] for row in group.rows], group, facts, uses)
-            if fused is not None:
-                for row in group.rows:
-                    del result[row]
-                result[group.rows[-1]] = fused
-    return [result[row] for row in sorted(result)]
+    result: list[Call | None] = list(calls)
+    chains = [group for group in groups if len(group.rows) > 1]
+    uses = Uses(calls if chains else [])
+    for group in chains:
+        group.rows.sort()
+        fused = _fused([calls[row] for row in group.rows], group, facts, uses)
+        if fused is not None:
+            for row in group.rows:
+                result[row] = None
+            result[group.rows[-1]] = fused
+    return [call for call in result if call is not None]
 
 
 def _fits(call: Call) -> bool:
     form = call.kernel.loop
-    return form is not None and form.dtype in ("float32", "float64") and "S" not in form.pattern and _size(call) > 0
+    return (
+        form is not None
+        and form.dtype in ("float32", "float64")
+        and "S" not in form.pattern
+        and _size(call) >= FUSED_FROM
+    )
 
 
 def _sizes(call: Call) -> tuple[int, ...]:
@@ -183,9 +188,7 @@ def _add(group: _Group, row: int, call: Call) -> None:
 
 
 def _fused(members: list[Call], group: _Group, facts: Facts, uses: Uses) -> Call | None:
-    """The one call for `members`, or None where it does not pay."""
-    if group.size < FUSED_FROM:
-        return None
+    """The one call for `members`; None where nobody sees any of their results."""
     rows = set(group.rows)
     values: dict[Buffer, Expr] = {}
     letters: list[str] = []
