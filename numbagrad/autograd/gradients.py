@@ -122,13 +122,17 @@ def _heads(name: str, heads: Any, head_grads: Any) -> list[tuple[Any, Any]]:
             )
         if gradient is None:
             gradient = ones(head)
-        elif gradient._shape != head._shape or gradient._flat.dtype != floating(head._flat.dtype):
+        elif gradient._shape != head._shape or (
+            gradient._flat.dtype not in (head._flat.dtype, floating(head._flat.dtype))
+        ):
             raise MXNetError(
                 f"{name}: a head of shape {head._shape} and dtype {head._flat.dtype} cannot take a head gradient of "
                 f"shape {gradient._shape} and dtype {gradient._flat.dtype}"
             )
         else:
             gradient._storage.pinned = True
+            if gradient._flat.dtype.kind != "f":  # of an int head; gradients are floats
+                gradient = cast(gradient, dtype=floating(gradient._flat.dtype))
         pairs.append((head._node, gradient))
     return pairs
 

@@ -1,9 +1,11 @@
 """MXNet's array functions over the ops, with the rules of MXNet 1.x that programs rely on."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from numbagrad import dispatch, walk  # noqa: F401 - ops run once dispatch is there
 from numbagrad.nd import (
+    _internal,  # noqa: F401 - programs take it from here
     contraction,
     contrib,
     copying,
@@ -49,6 +51,8 @@ FUNCTIONS: dict[str, Any] = {
 """The functions by name."""
 
 globals().update(FUNCTIONS)
+op = sys.modules[__name__]
+"""MXNet's home of the functions alone."""
 
 if TYPE_CHECKING:
 

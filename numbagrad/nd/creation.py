@@ -1,6 +1,7 @@
 """New arrays: from values, of one value, of sequences of numbers."""
 
 import math
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -147,11 +148,19 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
         return array(ndarray, dtype=dtype)
     if not ndarray.flags.c_contiguous:
         raise ValueError("from_numpy: only C-contiguous arrays share memory; use zero_copy=False")
+    if id(ndarray) in _LOCKED:
+        ndarray.flags.writeable = True  # for the moment: what we have locked we may share again
     if not ndarray.flags.carray:
         return array(ndarray, dtype=dtype)
     flat = adopted(ndarray.reshape(-1))
     ndarray.flags.writeable = False
+    number = id(ndarray)
+    _LOCKED[number] = weakref.ref(ndarray, lambda _: _LOCKED.pop(number, None))
     return NDArray(flat, ndarray.shape)
+
+
+_LOCKED: dict[int, weakref.ref[np.ndarray]] = {}
+"""The NumPy arrays that :func:`from_numpy` has made read-only, by their ids."""
 
 
 # ---------------------------------------------------------------------------------------------------- one value

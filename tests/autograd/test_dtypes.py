@@ -108,8 +108,9 @@ def test_the_head_of_an_int_graph_takes_a_float_head_gradient():
     with autograd.record():
         y = x * x
     assert y.dtype is np.int64
-    with pytest.raises(MXNetError, match="int64"):
-        y.backward(nd.array([1, 1], dtype="int64"))
+    for other in ("float64", "int32"):
+        with pytest.raises(MXNetError, match=other):
+            y.backward(nd.array([1, 1], dtype=other))
     y.backward(nd.array([0.5, 2.0]))
     assert x.grad.asnumpy().tolist() == [1.0, 8.0]
 
@@ -122,3 +123,13 @@ def test_the_gradient_of_an_int_variable_may_be_int_or_float32():
             y = x * nd.array([6.5, 7.5])
         y.backward()
         assert g.asnumpy().tolist() == right
+
+
+def test_the_head_gradient_of_an_int_head_may_be_int():
+    x = nd.array([2, 3], dtype="int32")
+    x.attach_grad()
+    with autograd.record():
+        y = x * 3
+    y.backward(nd.array([5, 7], dtype="int32"))
+    assert x.grad.asnumpy().tolist() == [15, 21]
+    assert x.grad.dtype == np.float32

@@ -198,3 +198,17 @@ def test_shapes_and_keywords_are_checked():
 def test_moveaxis_refuses_axes_that_are_not_there(source, target):
     with pytest.raises(ValueError, match="moveaxis"):
         nd.moveaxis(nd.zeros((1, 2, 3)), source, target)
+
+
+def test_from_numpy_shares_again_what_it_has_locked():
+    values = np.zeros((2, 3), "float32")
+    nd.from_numpy(values)
+    x = nd.from_numpy(values)
+    x[1, 2] = 5
+    assert values[1, 2] == 5
+    with pytest.raises(ValueError, match="read-only"):
+        values[0, 0] = 1
+    locked = np.zeros(2, "float32")
+    locked.flags.writeable = False  # by its owner: a copy keeps it as it is
+    nd.from_numpy(locked)[:] = 1
+    assert locked.tolist() == [0, 0]
