@@ -80,6 +80,10 @@ class Leaf:
         return self._flag_memory
 
 
+ONES: set[int] = set()
+"""The ids of the memory of head gradients of one that are kept for ever: a rule may know by them what it is to multiply
+with."""
+
 FOLDED = 2
 """The flag of a gradient that a captured step has folded into its update: it is in no buffer."""
 

@@ -95,6 +95,7 @@ def ones(array: Any) -> Any:
             found = tape.new(np.ones(array._flat.size, floating(dtype)), shape)
         if array._flat.size <= 4096 and len(_KEPT_ONES) < 256:
             _KEPT_ONES[key] = found
+            tape.ONES.add(id(found._flat))
     return found
 
 

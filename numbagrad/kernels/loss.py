@@ -3,12 +3,12 @@
 Labels have any number dtype and are cast element by element. `weight` multiplies a loss.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from numbagrad.errors import MXNetError
-from numbagrad.kernels.kernel import kernel
+from numbagrad.kernels.kernel import Kernel, kernel
 from numbagrad.kernels.softmax import block_sum, softmax_rows
 from numbagrad.native import vmath
 from numbagrad.native.compiler import njit
@@ -109,138 +109,154 @@ def softmax_ce_dense_label_vjp(g: Any, x: Any, dz: Any, n: int, classes: int, we
     return 0
 
 
-@njit
-def _bce_terms(x: Any, z: Any, out: Any) -> None:
-    zero = x.dtype.type(0)
-    for i in range(x.size):
-        positive = zero if x[i] <= zero else x[i]
-        out[i] = positive - x[i] * x.dtype.type(z[i]) + vmath.log1p(vmath.exp(-abs(x[i])))
+class Averaged(NamedTuple):
+    """The kernels of a loss that is the mean over an example of a function of a prediction x and a label z.
+
+    All take x and z of (batch, inner) and at the end ``batch, inner, weight``; what a label is not, NaN, gives NaN.
+    """
+
+    forward: Kernel
+    """``(x, z, loss, ...)``: the losses."""
+    both: Kernel
+    """``(x, z, loss, dx, ...)``: the losses, and their derivatives by x, each of its own loss."""
+    vjp: Kernel
+    """``(g, x, z, dx, ...)``: g times the derivatives by x."""
+    label_vjp: Kernel
+    """``(g, x, z, dz, ...)``: g times the derivatives by z."""
 
 
-@njit
-def _l2_terms(x: Any, z: Any, out: Any) -> None:
-    half = x.dtype.type(0.5)
-    for i in range(x.size):
-        difference = x.dtype.type(z[i]) - x[i]
-        out[i] = half * (difference * difference)
+def _averaged(name: str, term: Any, slope: Any, label_slope: Any) -> Averaged:
+    """The kernels for a loss and its two derivatives, functions of x, z, 0 and 1/2, all numbers of one dtype."""
 
+    @njit
+    def terms(x: Any, z: Any, out: Any) -> None:
+        zero, half = x.dtype.type(0), x.dtype.type(0.5)
+        for i in range(out.size):
+            out[i] = term(x[i], x.dtype.type(z[i]), zero, half)
 
-@njit
-def _l1_terms(x: Any, z: Any, out: Any) -> None:
-    for i in range(x.size):
-        out[i] = abs(x.dtype.type(z[i]) - x[i])
+    @njit
+    def slopes(x: Any, z: Any, dx: Any, factor: Any) -> None:
+        zero, half = x.dtype.type(0), x.dtype.type(0.5)
+        for i in range(dx.size):
+            dx[i] = factor * slope(x[i], x.dtype.type(z[i]), zero, half)
 
-
-@njit
-def _mean(terms: Any, inner: int, weight: float) -> Any:
-    return terms.dtype.type(block_sum(terms) * weight / np.float64(inner))
-
-
-@njit
-def _scale_by(factor: float, loss: Any) -> None:
-    for i in range(loss.size):
-        loss[i] *= loss.dtype.type(factor)
-
-
-@kernel("in in out size size scalar")
-def sigmoid_bce(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float) -> int:
-    """Compute loss[i] = the mean over j of weight (max(x, 0) - x z + log(1 + exp(-|x|))); a NaN label gives NaN."""
-    if inner == 1:
-        _bce_terms(x[:batch], z[:batch], loss[:batch])
-        _scale_by(weight, loss[:batch])
-        return 0
-    terms = scratch(inner, x.dtype)
-    for i in range(batch):
-        _bce_terms(piece(x, i * inner, inner), piece(z, i * inner, inner), terms)
-        loss[i] = _mean(terms, inner, weight)
-    return 0
-
-
-@kernel("in in in out size size scalar")
-def sigmoid_bce_vjp(g: Any, x: Any, z: Any, dx: Any, batch: int, inner: int, weight: float) -> int:
-    """Compute dx = weight g / inner (sigmoid(x) - z), at x = 0 too."""
-    scale = x.dtype.type(weight / np.float64(inner))
-    if inner == 1:
+    def forward(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float) -> int:
+        if inner == 1:
+            terms(x, z, loss)
+            for i in range(batch):
+                loss[i] *= loss.dtype.type(weight)
+            return 0
+        row = scratch(inner, x.dtype)
         for i in range(batch):
-            dx[i] = scale * g[i] * (vmath.sigmoid(x[i]) - x.dtype.type(z[i]))
+            terms(piece(x, i * inner, inner), piece(z, i * inner, inner), row)
+            loss[i] = loss.dtype.type(block_sum(row) * weight / np.float64(inner))
         return 0
-    for i in range(batch):
-        logits = piece(x, i * inner, inner)
-        labels = piece(z, i * inner, inner)
-        out = piece(dx, i * inner, inner)
-        factor = scale * g[i]
-        for j in range(inner):
-            out[j] = factor * (vmath.sigmoid(logits[j]) - x.dtype.type(labels[j]))
-    return 0
 
+    def both(x: Any, z: Any, loss: Any, dx: Any, batch: int, inner: int, weight: float) -> int:
+        scale = x.dtype.type(weight / np.float64(inner))
+        if inner == 1:  # in one loop, where the two share an exponential
+            zero, half = x.dtype.type(0), x.dtype.type(0.5)
+            for i in range(batch):
+                label = x.dtype.type(z[i])
+                loss[i] = term(x[i], label, zero, half) * scale
+                dx[i] = scale * slope(x[i], label, zero, half)
+            return 0
+        slopes(x, z, dx, scale)
+        return losses(x, z, loss, batch, inner, weight)
 
-@kernel("in in out size size scalar")
-def sigmoid_bce_label_vjp(g: Any, x: Any, dz: Any, batch: int, inner: int, weight: float) -> int:
-    """Compute dz = -weight g / inner x."""
-    scale = x.dtype.type(weight / np.float64(inner))
-    for i in range(batch):
-        logits = piece(x, i * inner, inner)
-        out = piece(dz, i * inner, inner)
-        factor = scale * g[i]
-        for j in range(inner):
-            out[j] = -(factor * logits[j])
-    return 0
-
-
-@kernel("in in out size size scalar")
-def l2(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float) -> int:
-    """Compute loss[i] = the mean over j of weight / 2 (z - x)^2."""
-    if inner == 1:
-        _l2_terms(x[:batch], z[:batch], loss[:batch])
-        _scale_by(weight, loss[:batch])
+    def vjp(g: Any, x: Any, z: Any, dx: Any, batch: int, inner: int, weight: float) -> int:
+        scale = x.dtype.type(weight / np.float64(inner))
+        zero, half = x.dtype.type(0), x.dtype.type(0.5)
+        if inner == 1:
+            for i in range(batch):
+                dx[i] = scale * g[i] * slope(x[i], x.dtype.type(z[i]), zero, half)
+            return 0
+        for i in range(batch):
+            start = i * inner
+            slopes(piece(x, start, inner), piece(z, start, inner), piece(dx, start, inner), scale * g[i])
         return 0
-    terms = scratch(inner, x.dtype)
-    for i in range(batch):
-        _l2_terms(piece(x, i * inner, inner), piece(z, i * inner, inner), terms)
-        loss[i] = _mean(terms, inner, weight)
-    return 0
 
-
-@kernel("in in in out size size scalar")
-def l2_vjp(g: Any, x: Any, z: Any, dx: Any, batch: int, inner: int, weight: float) -> int:
-    """Compute dx = weight g / inner (x - z); exchange x and z for the gradient of the label."""
-    scale = x.dtype.type(weight / np.float64(inner))
-    for i in range(batch):
-        predictions = piece(x, i * inner, inner)
-        labels = piece(z, i * inner, inner)
-        out = piece(dx, i * inner, inner)
-        factor = scale * g[i]
-        for j in range(inner):
-            out[j] = factor * (predictions[j] - x.dtype.type(labels[j]))
-    return 0
-
-
-@kernel("in in out size size scalar")
-def l1(x: Any, z: Any, loss: Any, batch: int, inner: int, weight: float) -> int:
-    """Compute loss[i] = the mean over j of weight |z - x|."""
-    if inner == 1:
-        _l1_terms(x[:batch], z[:batch], loss[:batch])
-        _scale_by(weight, loss[:batch])
+    def label_vjp(g: Any, x: Any, z: Any, dz: Any, batch: int, inner: int, weight: float) -> int:
+        scale = x.dtype.type(weight / np.float64(inner))
+        zero, half = x.dtype.type(0), x.dtype.type(0.5)
+        for i in range(batch):
+            factor = scale * g[i]
+            for j in range(i * inner, (i + 1) * inner):
+                dz[j] = factor * label_slope(x[j], x.dtype.type(z[j]), zero, half)
         return 0
-    terms = scratch(inner, x.dtype)
-    for i in range(batch):
-        _l1_terms(piece(x, i * inner, inner), piece(z, i * inner, inner), terms)
-        loss[i] = _mean(terms, inner, weight)
-    return 0
+
+    def named(function: Any, ending: str, roles: str) -> Kernel:
+        function.__name__ = name + ending
+        return kernel(f"{roles} size size scalar")(function)
+
+    made = named(forward, "", "in in out")
+    losses = made.callee
+    return Averaged(
+        made,
+        named(both, "_both", "in in out out"),
+        named(vjp, "_vjp", "in in in out"),
+        named(label_vjp, "_label_vjp", "in in in out"),
+    )
 
 
-@kernel("in in in out size size scalar")
-def l1_vjp(g: Any, x: Any, z: Any, dx: Any, batch: int, inner: int, weight: float) -> int:
-    """Compute dx = weight g / inner sign(x - z), 0 where they agree; exchange x and z for the gradient of the label."""
-    scale = x.dtype.type(weight / np.float64(inner))
-    zero = x.dtype.type(0)
-    for i in range(batch):
-        predictions = piece(x, i * inner, inner)
-        labels = piece(z, i * inner, inner)
-        out = piece(dx, i * inner, inner)
-        factor = scale * g[i]
-        for j in range(inner):
-            difference = predictions[j] - x.dtype.type(labels[j])
-            # difference itself is the sign of 0 and of NaN
-            out[j] = factor if difference > zero else (-factor if difference < zero else difference)
-    return 0
+@njit(inline=True)
+def _bce(x: Any, z: Any, zero: Any, half: Any) -> Any:
+    positive = zero if x <= zero else x
+    return positive - x * z + vmath.log1p(vmath.exp(-abs(x)))
+
+
+@njit(inline=True)
+def _bce_slope(x: Any, z: Any, zero: Any, half: Any) -> Any:
+    return vmath.sigmoid(x) - z
+
+
+@njit(inline=True)
+def _bce_label_slope(x: Any, z: Any, zero: Any, half: Any) -> Any:
+    return -x
+
+
+@njit(inline=True)
+def _half_square(x: Any, z: Any, zero: Any, half: Any) -> Any:
+    difference = z - x
+    return half * (difference * difference)
+
+
+@njit(inline=True)
+def _difference(x: Any, z: Any, zero: Any, half: Any) -> Any:
+    return x - z
+
+
+@njit(inline=True)
+def _opposite_difference(x: Any, z: Any, zero: Any, half: Any) -> Any:
+    return z - x
+
+
+@njit(inline=True)
+def _distance(x: Any, z: Any, zero: Any, half: Any) -> Any:
+    return abs(z - x)
+
+
+@njit(inline=True)
+def _sign(difference: Any, zero: Any, half: Any) -> Any:
+    one = half + half
+    return one if difference > zero else (-one if difference < zero else difference)  # of 0 and NaN, itself
+
+
+@njit(inline=True)
+def _distance_slope(x: Any, z: Any, zero: Any, half: Any) -> Any:
+    return _sign(x - z, zero, half)
+
+
+@njit(inline=True)
+def _distance_label_slope(x: Any, z: Any, zero: Any, half: Any) -> Any:
+    return _sign(z - x, zero, half)
+
+
+SIGMOID_BCE = _averaged("sigmoid_bce", _bce, _bce_slope, _bce_label_slope)
+"""``max(x, 0) - x z + log(1 + exp(-|x|))``; its derivative is ``sigmoid(x) - z``, at x = 0 too."""
+
+L2 = _averaged("l2", _half_square, _difference, _opposite_difference)
+"""``(z - x)^2 / 2``."""
+
+L1 = _averaged("l1", _distance, _distance_slope, _distance_label_slope)
+"""``|z - x|``, with derivative 0 where they agree."""

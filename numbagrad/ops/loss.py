@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from numbagrad import tape
 from numbagrad.errors import MXNetError
 from numbagrad.kernels import loss as kernels
-from numbagrad.kernels.kernel import Kernel
+from numbagrad.kernels.loss import Averaged
 from numbagrad.launch import launch
 from numbagrad.ops import arithmetic as a
 from numbagrad.ops import registry
@@ -17,6 +18,7 @@ from numbagrad.ops.reduction import mean, sum_
 from numbagrad.ops.registry import ArrayLike, Output, Sample, fused
 from numbagrad.ops.shaping import reshape
 from numbagrad.ops.softmax import log_softmax
+from numbagrad.tape import state
 
 _HALF = np.dtype("float16")
 
@@ -119,9 +121,7 @@ def softmax_ce_dense(x: ArrayLike, label: ArrayLike, *, weight: float) -> tuple[
 def _averaged(
     name: str,
     title: str,
-    kernel: Kernel,
-    vjp_kernel: Kernel,
-    label_vjp: Callable[..., None],
+    kernels: Averaged,
     elementwise: Callable[[Any, Any], Any],
     numpy: Callable[[Any, Any], Any],
 ) -> Any:
@@ -137,6 +137,9 @@ def _averaged(
 
     def rule(context: Any, g: Any, into: Any) -> list[Any]:
         pred, label = context.arrays
+        flat = g._flat
+        if context.aux is not None and id(flat) in tape.ONES:
+            return [(context.aux, pred._shape), None]  # what the forward pass computed on the way
         x = pred._flat
         size = x.size
         shape = pred._shape
@@ -147,11 +150,11 @@ def _averaged(
         results: list[Any] = [None, None]
         if of_pred is not None:
             dx = np.empty(size, x.dtype)
-            launch(vjp_kernel, g._flat, x, label._flat, dx, batch, inner, weight)
+            launch(kernels.vjp, flat, x, label._flat, dx, batch, inner, weight)
             results[0] = (dx, shape)
         if of_label is not None:
             dz = np.empty(size, x.dtype)
-            label_vjp(g._flat, x, label._flat, dz, batch, inner, weight)
+            launch(kernels.label_vjp, flat, x, label._flat, dz, batch, inner, weight)
             results[1] = (dz, label._shape)
         return results
 
@@ -171,14 +174,13 @@ def _averaged(
             raise _misfit(title, x, label)
         batch = shape[0]
         loss = np.empty(batch, flat.dtype)
-        launch(kernel, flat, labels, loss, batch, size // batch if batch else 1, weight)
+        launch(kernels.forward, flat, labels, loss, batch, size // batch if batch else 1, weight)
         return loss, (batch,)
 
-    forward = op.forward
     params_of: dict[float, dict[str, float]] = {}
 
     def call(x: Any, label: Any, *, weight: float) -> Any:
-        """The op on an array of float32 or float64, without the checks of the general way."""
+        """The op on an array of float32 or float64, with axes and as many labels; no more is checked."""
         if label._flat.dtype is _HALF:
             return op(x, label, weight=weight)
         params = params_of.get(weight)
@@ -186,8 +188,18 @@ def _averaged(
             params = {"weight": weight}
             if len(params_of) < 64:
                 params_of[weight] = params
-        loss, shape = forward(x, label, weight=weight)
-        return registry.finish(op, (x, label), params, loss, shape)
+        flat, labels, shape = x._flat, label._flat, x._shape
+        batch = shape[0]
+        loss = np.empty(batch, flat.dtype)
+        inner = flat.size // batch if batch else 1
+        dx = None
+        if x._node is not None and label._node is None and state.recording:
+            # Backward will most likely ask for the derivatives of these very losses.
+            dx = np.empty(flat.size, flat.dtype)
+            launch(kernels.both, flat, labels, loss, dx, batch, inner, weight)
+        else:
+            launch(kernels.forward, flat, labels, loss, batch, inner, weight)
+        return registry.finish(op, (x, label), params, loss, (batch,), dx)
 
     return call
 
@@ -200,27 +212,21 @@ def _bce(x: Any, z: Any) -> Any:
 sigmoid_bce = _averaged(
     "sigmoid_bce",
     "SigmoidBinaryCrossEntropyLoss",
-    kernels.sigmoid_bce,
-    kernels.sigmoid_bce_vjp,
-    lambda g, x, z, dz, batch, inner, weight: launch(kernels.sigmoid_bce_label_vjp, g, x, dz, batch, inner, weight),
+    kernels.SIGMOID_BCE,
     _bce,
     lambda x, z: np.logaddexp(x, 0) - x * z,
 )
 l2 = _averaged(
     "l2",
     "L2Loss",
-    kernels.l2,
-    kernels.l2_vjp,
-    lambda g, x, z, dz, batch, inner, weight: launch(kernels.l2_vjp, g, z, x, dz, batch, inner, weight),
+    kernels.L2,
     lambda x, z: a.multiply(a.square(a.subtract(z, x)), 0.5),
     lambda x, z: (z - x) ** 2 / 2,
 )
 l1 = _averaged(
     "l1",
     "L1Loss",
-    kernels.l1,
-    kernels.l1_vjp,
-    lambda g, x, z, dz, batch, inner, weight: launch(kernels.l1_vjp, g, z, x, dz, batch, inner, weight),
+    kernels.L1,
     lambda x, z: a.absolute(a.subtract(z, x)),
     lambda x, z: np.abs(z - x),
 )

@@ -111,23 +111,30 @@ def test_mean_losses_and_their_vjps(name, dtype, label_dtype):
         x.flat[:1] = 0
         z, g = rng.integers(0, 2, (batch, inner)).astype(label_dtype), rng.standard_normal(batch).astype(dtype)
         loss, dx = np.full(batch, np.nan, dtype), np.full(x.size, np.nan, dtype)
-        launch(getattr(losses, name), x.ravel(), z.ravel(), loss, batch, inner, 0.7)
+        kernels = getattr(losses, name.upper())
+        launch(kernels.forward, x.ravel(), z.ravel(), loss, batch, inner, 0.7)
         xd, zd = x.astype(D), z.astype(D)
         np.testing.assert_allclose(loss, 0.7 * value(xd, zd).mean(1), rtol=10 * eps)
-        launch(getattr(losses, f"{name}_vjp"), g, x.ravel(), z.ravel(), dx, batch, inner, 0.7)
+        launch(kernels.vjp, g, x.ravel(), z.ravel(), dx, batch, inner, 0.7)
         expected = 0.7 * g[:, None].astype(D) / inner * slope(xd, zd)
         np.testing.assert_allclose(dx.reshape(x.shape), expected, rtol=10 * eps, atol=eps)
-        if name == "sigmoid_bce" and label_dtype == dtype:
-            launch(losses.sigmoid_bce_label_vjp, g, x.ravel(), dx, batch, inner, 0.7)
-            np.testing.assert_allclose(dx.reshape(x.shape), -0.7 * g[:, None].astype(D) / inner * xd, rtol=10 * eps)
+        again, by_itself, ones = np.empty_like(loss), np.empty_like(dx), np.ones(batch, dtype)
+        launch(kernels.both, x.ravel(), z.ravel(), again, dx, batch, inner, 0.7)
+        launch(kernels.vjp, ones, x.ravel(), z.ravel(), by_itself, batch, inner, 0.7)
+        assert (again == loss).all()
+        assert (dx == by_itself).all()
+        if label_dtype == dtype:
+            launch(kernels.label_vjp, g, x.ravel(), z.ravel(), dx, batch, inner, 0.7)
+            expected = -0.7 * g[:, None].astype(D) / inner * (xd if name == "sigmoid_bce" else slope(xd, zd))
+            np.testing.assert_allclose(dx.reshape(x.shape), expected, rtol=10 * eps, atol=eps)
 
 
-def test_gradient_of_the_label_by_exchange():
+def test_gradient_of_the_label():
     x, z, g = np.array([1.0, 2.0, 5.0]), np.array([3.0, 2.0, 1.0]), np.ones(3)
     dz = np.empty(3)
-    launch(losses.l2_vjp, g, z, x, dz, 3, 1, 1.0)
+    launch(losses.L2.label_vjp, g, x, z, dz, 3, 1, 1.0)
     assert (dz == [2, 0, -4]).all()
-    launch(losses.l1_vjp, g, z, x, dz, 3, 1, 1.0)
+    launch(losses.L1.label_vjp, g, x, z, dz, 3, 1, 1.0)
     assert (dz == [1, 0, -1]).all()
 
 
@@ -135,6 +142,6 @@ def test_bce_at_the_ends():
     x = np.array([1000, -1000, 1000, -1000, 20, 0, np.nan, 1], F)
     z = np.array([1, 0, 0, 1, 1, 0.5, 1, np.nan], F)
     loss = np.empty(8, F)
-    launch(losses.sigmoid_bce, x, z, loss, 8, 1, 1.0)
+    launch(losses.SIGMOID_BCE.forward, x, z, loss, 8, 1, 1.0)
     expected = [0, 0, 1000, 1000, np.log1p(np.exp(-20)), np.log(2), np.nan, np.nan]
     np.testing.assert_allclose(loss, expected, rtol=3e-7)
