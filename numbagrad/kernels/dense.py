@@ -24,11 +24,11 @@ ACTIVATIONS = {None: 0, "relu": 1, "sigmoid": 2, "tanh": 3, "softrelu": 4, "soft
 _BLOCK = 1024
 """Elements that get their bias and then their activation while they are in the cache."""
 
-_NO, _YES = np.int64(0), np.int64(1)
-"""Flags that Numba does not take for literals, with a copy of the callee for each."""
-
 _U = np.uintp
 """Unsigned positions cannot mean "from the end", so LLVM sees plain loops."""
+
+_NO, _YES = np.int64(0), np.int64(1)
+"""Flags that Numba does not take for literals, with a copy of the callee for each."""
 
 WANT_X, WANT_W, WANT_B, ADD_W, ADD_B = 1, 2, 4, 8, 16
 """What a VJP is to do, as a sum: the gradients that are wanted, and those of them that are added to what is there."""

@@ -21,8 +21,8 @@ LABEL_FAILURES = {
 
 
 @kernel("in in out out size size scalar", failures=LABEL_FAILURES)
-def softmax_ce(x: Any, label: Any, loss: Any, p: Any, n: int, classes: int, weight: float) -> int:
-    """Compute loss[i] = -weight log(softmax(x[i])[label[i]]), and p (n, classes) = softmax(x) for the VJP."""
+def softmax_ce(x: Any, label: Any, loss: Any, dx: Any, n: int, classes: int, weight: float) -> int:
+    """Compute loss[i] = -weight log(softmax(x[i])[label[i]]) and dx[i] = weight (softmax(x[i]) - onehot(label[i]))."""
     for i in range(n):
         if label[i] != np.floor(label[i]):
             return 2
@@ -30,26 +30,27 @@ def softmax_ce(x: Any, label: Any, loss: Any, p: Any, n: int, classes: int, weig
             return 1
     factor = x.dtype.type(weight)
     shifts = scratch(n, x.dtype)
-    softmax_rows(x, p, shifts, loss, classes, x.dtype.type(1))
+    softmax_rows(x, dx, shifts, loss, classes, x.dtype.type(1))
     for i in range(n):
         loss[i] = vmath.log(loss[i])
     for i in range(n):
-        row = piece(x, i * classes, classes)
-        loss[i] = factor * (loss[i] - (row[int(label[i])] - shifts[i]))
+        at = i * classes + int(label[i])
+        loss[i] = factor * (loss[i] - (x[at] - shifts[i]))
+        dx[at] -= x.dtype.type(1)
+    if factor != 1:
+        for i in range(n * classes):
+            dx[i] *= factor
     return 0
 
 
-@kernel("in in in out size size scalar")
-def softmax_ce_vjp(g: Any, p: Any, label: Any, dx: Any, n: int, classes: int, weight: float) -> int:
-    """Compute dx = weight g (p - onehot(label)); the labels have been checked by :data:`softmax_ce`."""
+@kernel("in in out size size")
+def scale_rows(g: Any, x: Any, out: Any, n: int, width: int) -> int:
+    """Compute out[i] = g[i] x[i] for x and out of (n, width)."""
     for i in range(n):
-        row = piece(p, i * classes, classes)
-        out = piece(dx, i * classes, classes)
-        factor = p.dtype.type(weight) * g[i]
-        for j in range(classes):
-            out[j] = factor * row[j]
-        k = int(label[i])
-        out[k] = factor * (row[k] - p.dtype.type(1))
+        row = piece(x, i * width, width)
+        scaled = piece(out, i * width, width)
+        for j in range(width):
+            scaled[j] = g[i] * row[j]
     return 0
 
 
@@ -207,7 +208,9 @@ def _bce(x: Any, z: Any, zero: Any, half: Any) -> Any:
 
 @njit(inline=True)
 def _bce_slope(x: Any, z: Any, zero: Any, half: Any) -> Any:
-    return vmath.sigmoid(x) - z
+    small = vmath.exp(-abs(x))  # shared with the loss where both are computed
+    ratio = (half + half) / (half + half + small)
+    return (ratio if x >= zero else small * ratio) - z
 
 
 @njit(inline=True)

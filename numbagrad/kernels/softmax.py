@@ -11,6 +11,7 @@ from numbagrad.kernels.kernel import kernel
 from numbagrad.native import vmath
 from numbagrad.native.compiler import REASSOCIATE, njit
 from numbagrad.native.memory import piece
+from numbagrad.native.vmath.intrinsics import greater
 
 _BLOCK = 1024
 """Elements summed in their own dtype before float64 takes over."""
@@ -18,21 +19,11 @@ _BLOCK = 1024
 
 @njit
 def largest(x: Any) -> Any:
-    """The largest element, in four independent chains; -inf of nothing. NaN may be passed over."""
-    low = x.dtype.type(-np.inf)
-    a, b, c, d = low, low, low, low
-    fours = x.size // 4
-    for i in range(fours):
-        first, second, third, fourth = x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]
-        a = first if first > a else a
-        b = second if second > b else b
-        c = third if third > c else c
-        d = fourth if fourth > d else d
-    for i in range(4 * fours, x.size):
-        a = x[i] if x[i] > a else a
-    a = b if b > a else a
-    c = d if d > c else c
-    return c if c > a else a
+    """The largest element; NaN if there is one, -inf of nothing."""
+    best = x.dtype.type(-np.inf)
+    for i in range(x.size):
+        best = greater(best, x[i])
+    return best
 
 
 @njit(fastmath=REASSOCIATE)

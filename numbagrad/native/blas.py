@@ -1,29 +1,19 @@
-"""Matrix products inside compiled code: SciPy's BLAS, called by symbol, and our own loops where a call costs more.
+"""Matrix products inside compiled code: SciPy's BLAS, called by symbol.
 
 Everything is row-major on flat arrays; a matrix that starts elsewhere is passed as a slice.
 """
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from numbagrad.native.compiler import REASSOCIATE, intrinsic, njit
+from numbagrad.native.compiler import intrinsic, njit
 from numbagrad.native.fortran import PRECISIONS, emit_call, emit_int32
 
 LONGEST = 2**31 - 1
 """BLAS counts in int32: whoever calls :func:`gemm` or :func:`gemv` has checked that no size is larger."""
-
-_FEW = 3
-"""A product with 2 or 3 rows or columns (one is gemv), and at most :data:`_SMALL` multiplications, is done by our own
-loops: (32, 64) by (64, 2) takes 0.34 us against 0.62 us (Zen 2, float32); from 4 on BLAS is level or ahead."""
-
-_SMALL = 32768
-
-_U = np.uintp
-"""Unsigned positions cannot mean "from the end", so LLVM sees plain loops."""
 
 
 def _letter(builder: Any, flag: Any) -> Any:
@@ -108,31 +98,6 @@ def _blas_gemv(typing_context, ta, m, n, alpha, a, x, beta, y):
     return signature, generate
 
 
-@njit(fastmath=REASSOCIATE, apart=True)
-def _own_loops(ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, c: Any) -> None:
-    """Compute C += alpha op(A) op(B); by rows of B, or, where tb is 1 and ta 0, by dot products of rows of A and B."""
-    rows, columns, depth = _U(m), _U(n), _U(k)
-    if tb:
-        for i in range(rows):
-            for j in range(columns):
-                left = i * depth
-                right = j * depth
-                total = a.dtype.type(0)
-                for p in range(depth):
-                    total += a[left + p] * b[right + p]
-                c[i * columns + j] += alpha * total
-        return
-    step_i = _U(1) if ta else depth
-    step_p = rows if ta else _U(1)
-    for i in range(rows):
-        for p in range(depth):
-            factor = alpha * a[i * step_i + p * step_p]
-            left = i * columns
-            right = p * columns
-            for j in range(columns):
-                c[left + j] += factor * b[right + j]
-
-
 @njit
 def gemv(ta: int, m: int, n: int, alpha: Any, a: Any, x: Any, beta: Any, y: Any) -> None:
     """Compute y = alpha op(A) x + beta y; op(A) is (m, n), all flat and row-major, float32 or float64.
@@ -175,22 +140,15 @@ def gemm(ta: int, tb: int, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, b
     """
     if m == 0 or n == 0:
         return
-    vector = m == 1 or n == 1
-    few = m * n * k <= _SMALL and ((n <= _FEW and ta == 0 and tb != 0) or (m <= _FEW and tb == 0))
-    if not (vector or few or k == 0):
+    if m > 1 and n > 1 and k > 0:
         _blas_gemm(ta != 0, tb != 0, m, n, k, alpha, a, b, beta, c)
         return
-    if beta == 0:
+    if beta != 1:
         for i in range(m * n):
-            c[i] = 0
-    elif beta != 1:
-        for i in range(m * n):
-            c[i] *= beta
+            c[i] = beta * c[i] if beta != 0 else beta
     if k == 0:
         return
     if n == 1:
         _blas_gemv(ta != 0, m, k, alpha, a, b, a.dtype.type(1), c)
-    elif m == 1:  # op(B)' a
+    else:  # op(B)' a
         _blas_gemv(tb == 0, n, k, alpha, b, a, a.dtype.type(1), c)
-    else:
-        _own_loops(ta, tb, m, n, k, alpha, a, b, c)

@@ -123,10 +123,11 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         flat = adopted(source.flatten())
     elif source.dtype.kind not in "fiub" or source.dtype.itemsize > 8:
         raise TypeError(f"array: values of type {source.dtype} are no numbers that an NDArray can hold")
-    elif source.dtype.char in "dlqfib?B" and source.dtype.isnative:
-        flat = cast_flat(source.reshape(-1) if source.flags.carray else source.flatten(), target)
+    elif source.dtype.kind == "f" and target.kind in "iu":  # by one rule for NaN and what does not fit
+        flat = cast_flat(source.astype(source.dtype.newbyteorder("=")).reshape(-1), target)
     else:
-        flat = source.astype(target).reshape(-1)
+        with np.errstate(all="ignore"):  # what is too large becomes infinite
+            flat = source.astype(target).reshape(-1)
     return labelled(hosted(flat, source.shape), ctx)
 
 

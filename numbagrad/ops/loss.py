@@ -36,11 +36,20 @@ def _ce_reference(x: Any, label: Any, *, weight: float) -> Any:
 
 
 def _ce_vjp(context: Any, g: Any, into: Any) -> list[Any]:
-    label = context.arrays[1]._flat
-    n, classes = context.shape(0)
-    dx = np.empty(n * classes, g._flat.dtype)
-    launch(kernels.softmax_ce_vjp, g._flat, context.aux, label, dx, n, classes, context.params["weight"])
-    return [(dx, (n, classes)), None]
+    x, label = context.arrays
+    n, classes = shape = x._shape
+    flat = g._flat
+    slopes = context.aux
+    if slopes is None:  # handed out by an earlier pass
+        slopes = np.empty(n * classes, flat.dtype)
+        loss, weight = np.empty(n, flat.dtype), context.params["weight"]
+        launch(kernels.softmax_ce, x._flat, label._flat, loss, slopes, n, classes, weight)
+    if id(flat) in tape.ONES:
+        context.aux = None  # who gets it may write to it
+        return [(slopes, shape), None]
+    dx = np.empty(n * classes, flat.dtype)
+    launch(kernels.scale_rows, flat, slopes, dx, n, classes)
+    return [(dx, shape), None]
 
 
 def _ce_samples() -> list[Sample]:
@@ -67,9 +76,9 @@ def softmax_ce(x: ArrayLike, label: ArrayLike, *, weight: float) -> tuple[np.nda
         raise _misfit("SoftmaxCrossEntropyLoss", x, label)
     n, classes = x._shape
     dtype = x._flat.dtype
-    loss, p = np.empty(n, dtype), np.empty(n * classes, dtype)
-    launch(kernels.softmax_ce, x._flat, label._flat, loss, p, n, classes, weight)
-    return loss, (n,), p
+    loss, slopes = np.empty(n, dtype), np.empty(n * classes, dtype)
+    launch(kernels.softmax_ce, x._flat, label._flat, loss, slopes, n, classes, weight)
+    return loss, (n,), slopes
 
 
 def _dense_ce_reference(x: Any, label: Any, *, weight: float) -> Any:
@@ -138,8 +147,10 @@ def _averaged(
     def rule(context: Any, g: Any, into: Any) -> list[Any]:
         pred, label = context.arrays
         flat = g._flat
-        if context.aux is not None and id(flat) in tape.ONES:
-            return [(context.aux, pred._shape), None]  # what the forward pass computed on the way
+        slopes = context.aux
+        if slopes is not None and id(flat) in tape.ONES:
+            context.aux = None  # who gets it may write to it
+            return [(slopes, pred._shape), None]
         x = pred._flat
         size = x.size
         shape = pred._shape

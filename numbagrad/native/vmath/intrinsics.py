@@ -149,18 +149,29 @@ magnitude = _llvm_unary("fabs", np.abs)
 root = _llvm_unary("sqrt", np.sqrt)
 
 
-@intrinsic(np.copysign)
-def with_sign(typingctx: Any, x: Any, y: Any) -> Any:
-    """The magnitude of `x` with the sign bit of `y`."""
-    if x not in (types.float32, types.float64) or x != y:
-        return None
+def _llvm_binary(name: str, twin: Callable[[Any, Any], Any]) -> Any:
+    """The intrinsic ``llvm.<name>`` of two floats of one dtype, vectorised by LLVM."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = args[0].type
-        function = builder.module.declare_intrinsic("llvm.copysign", [kind], ir.FunctionType(kind, [kind, kind]))
-        return builder.call(function, args)
+    @intrinsic(twin)
+    def call(typingctx: Any, x: Any, y: Any) -> Any:
+        if x not in (types.float32, types.float64) or x != y:
+            return None
 
-    return x(x, x), codegen
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = args[0].type
+            function = builder.module.declare_intrinsic(f"llvm.{name}", [kind], ir.FunctionType(kind, [kind, kind]))
+            return builder.call(function, args)
+
+        return x(x, x), codegen
+
+    return call
+
+
+with_sign = _llvm_binary("copysign", np.copysign)
+"""The magnitude of the first with the sign bit of the second."""
+
+greater = _llvm_binary("maximum", np.maximum)
+"""The greater of two; NaN if either is. A loop that reduces by it becomes one of vectors."""
 
 
 def _call_libm(builder: Any, name: str, values: Sequence[Any]) -> Any:
