@@ -15,8 +15,16 @@ from numbagrad.native.compiler import njit
 from numbagrad.native.memory import piece, scratch
 
 LABEL_FAILURES = {
-    1: (MXNetError, "SoftmaxCrossEntropyLoss: label out of range: every label must be an integer in [0, classes)"),
-    2: (MXNetError, "SoftmaxCrossEntropyLoss: label is NaN or no whole number: it must be an integer in [0, classes)"),
+    1: (
+        MXNetError,
+        "SoftmaxCrossEntropyLoss: the label of example {index} is out of range: "
+        "every label must be an integer in [0, classes)",
+    ),
+    2: (
+        MXNetError,
+        "SoftmaxCrossEntropyLoss: the label of example {index} is NaN or no whole number: "
+        "it must be an integer in [0, classes)",
+    ),
 }
 
 
@@ -25,9 +33,9 @@ def softmax_ce(x: Any, label: Any, loss: Any, dx: Any, n: int, classes: int, wei
     """Compute loss[i] = -weight log(softmax(x[i])[label[i]]) and dx[i] = weight (softmax(x[i]) - onehot(label[i]))."""
     for i in range(n):
         if label[i] != np.floor(label[i]):
-            return 2
+            return 256 * i + 2
         if label[i] < 0 or label[i] >= classes:
-            return 1
+            return 256 * i + 1
     factor = x.dtype.type(weight)
     shifts = scratch(n, x.dtype)
     softmax_rows(x, dx, shifts, loss, classes, x.dtype.type(1))
