@@ -193,10 +193,13 @@ def test_demo(capsys, tmp_path):
     out = tmp_path / "new" / "folder"
     assert main(["demo", "--epochs", "12", "--seed", "3", "--out", str(out)]) == 0
     said = capsys.readouterr()
-    lines = {line[:14].strip(): line[15:] for line in said.out.splitlines()}
-    stated = float(lines["test accuracy"].rstrip("%")) / 100
-    assert stated >= 0.97
-    assert "steps a second" in lines["speed"]
+    lines = {line[:15].strip(): line[15:].split() for line in said.out.splitlines()}
+    assert lines[""] == ["eager", "captured", "ratio"]
+    eager, captured = (float(share.rstrip("%")) / 100 for share in lines["test accuracy"])
+    assert eager == captured >= 0.97
+    slow, fast, ratio = (float(number.replace(",", "")) for number in lines["steps a second"])
+    assert min(slow, fast, ratio) > 0
+    assert " ".join(lines["agreement"]) == "all 540 losses and all parameters are equal, bit for bit"
     assert "training: 100%" in said.err
     picture = (out / "curves.png").read_bytes()
     assert picture.startswith(b"\x89PNG\r\n\x1a\n")
@@ -206,11 +209,35 @@ def test_demo(capsys, tmp_path):
     net.load_parameters(str(out / "digits.params"))
     _, images, _, labels = demo.digits()
     assert images.shape == (360, 64)
-    assert demo.accuracy(net, nd.array(images), nd.array(labels)) == pytest.approx(stated, abs=5e-5)
+    assert demo.accuracy(net, nd.array(images), nd.array(labels)) == pytest.approx(captured, abs=5e-5)
     # The same seed, the same network.
     written = (out / "digits.params").read_bytes()
     assert main(["demo", "--epochs", "12", "--seed", "3", "--out", str(out)]) == 0
     assert (out / "digits.params").read_bytes() == written
+
+
+def test_the_demo_compares_its_two_runs():
+    from numbagrad.command import demo
+
+    eager, captured = (demo.Run(mode, 4) for mode in (lambda step: step, numbagrad.jit))
+    for run in (eager, captured):
+        numbagrad.random.seed(2)
+        for _ in range(4):
+            run.history.losses.append(float(run.step(nd.ones((3, 64)), nd.array([1, 2, 3])).mean().asscalar()))
+    assert demo.difference(eager, captured) == "all 4 losses and all parameters are equal, bit for bit"
+    captured.history.losses[2] += 0.25
+    weight = next(iter(captured.net.collect_params().values()))
+    weight.set_data(weight.data() + 0.5)
+    assert demo.difference(eager, captured) == "losses differ by up to 2.5e-01, parameters by up to 5.0e-01"
+
+
+def test_speeds_of_the_demo_leave_out_the_first_epoch():
+    from numbagrad.command import demo
+
+    eager, captured = (demo.History([], [], [], speeds) for speeds in ([1.0, 100, 200, 150], [2.0, 200, 600, 450]))
+    assert demo.speeds(eager, captured) == (150, 450, 3)
+    first = [history._replace(steps_per_second=history.steps_per_second[:1]) for history in (eager, captured)]
+    assert demo.speeds(*first) == (1, 2, 2)
 
 
 @pytest.mark.parametrize("package", ["sklearn", "matplotlib", "tqdm"])

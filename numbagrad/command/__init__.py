@@ -30,10 +30,12 @@ def parser() -> argparse.ArgumentParser:
     demo = commands.add_parser(
         "demo",
         help="train a network on handwritten digits",
-        description="Train a dense network on scikit-learn's handwritten digits; write its curves and parameters.",
+        description="Train a dense network on scikit-learn's handwritten digits twice from the same seed, step by step "
+        "as Python runs it (eager) and captured by jit. Prints accuracy and steps a second of both, their ratio, and "
+        "whether they agree; writes curves.png and digits.params.",
     )
-    demo.add_argument("--epochs", type=_positive, default=40, help="passes over the data (default: %(default)s)")
-    demo.add_argument("--seed", type=int, default=0, help="of the weights and the order of batches (default: 0)")
+    demo.add_argument("--epochs", type=_positive, default=30, help="passes over the data (default: %(default)s)")
+    demo.add_argument("--seed", type=int, default=0, help="of weights, dropout and the order of batches (default: 0)")
     demo.add_argument("--out", metavar="DIR", default="numbagrad-demo", help="where to write (default: %(default)s)")
 
     cache = commands.add_parser(
