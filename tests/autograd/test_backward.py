@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 import pytest
 
-from numbagrad import autograd, nd
+from numbagrad import autograd, gluon, nd
 from numbagrad.autograd import gradients
 from numbagrad.errors import MXNetError
 from numbagrad.ops.dense import fully_connected
@@ -640,3 +640,19 @@ def test_a_chain_looks_at_the_memory_it_needs():
     with pytest.raises(MXNetError, match="dense needs"):
         y.backward()
     assert values(b) == [0.5] * 4
+
+
+@pytest.mark.parametrize("loss", [gluon.loss.SigmoidBCELoss, gluon.loss.L2Loss, gluon.loss.SoftmaxCELoss])
+def test_derivatives_that_a_loss_has_ready_belong_to_who_gets_them(loss):
+    x = nd.array([[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]])
+    label = nd.array([2, 0]) if loss is gluon.loss.SoftmaxCELoss else nd.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    x.attach_grad()
+    with autograd.record():
+        y = loss()(x, label)
+    (first,) = autograd.grad(y, x, retain_graph=True)
+    expected = first.asnumpy()
+    first[:] = 7
+    (second,) = autograd.grad(y, x, retain_graph=True)
+    np.testing.assert_array_equal(second.asnumpy(), expected)
+    y.backward(nd.array([2.0, 2.0]))
+    np.testing.assert_allclose(x.grad.asnumpy(), 2 * expected, rtol=1e-6)
