@@ -1,60 +1,29 @@
-"""Single operations beside NumPy: recorded cost on small arrays, time an element on large ones."""
+"""Single operations beside NumPy: recorded cost on small arrays, time an element on large and on awkward ones."""
 
 import numpy as np
 import pytest
 
 pytest.importorskip("numbagrad.nd")
+from benchmarks.operations import check, operations
 from numbagrad import autograd, nd
 
-SIZES = (65_536, 4_194_304)
-ELEMENTWISE = {
-    "exp": (nd.exp, np.exp),
-    "tanh": (nd.tanh, np.tanh),
-    "sigmoid": (nd.sigmoid, lambda x: 1 / (1 + np.exp(-x))),
-    "relu": (nd.relu, lambda x: np.maximum(x, 0)),
-    "mul": (lambda x: x * x, lambda x: x * x),
-}
-REDUCTIONS = {
-    "sum": (nd.sum, np.sum),
-    "sum axis 0": (lambda x: nd.sum(x, axis=0), lambda x: x.sum(axis=0)),
-    "sum axis 1": (lambda x: nd.sum(x, axis=1), lambda x: x.sum(axis=1)),
-    "max": (nd.max, np.max),
-    "mean axis 1": (lambda x: nd.mean(x, axis=1), lambda x: x.mean(axis=1)),
-    "norm": (nd.norm, np.linalg.norm),
-}
 CHAIN = 1000
 
 
-def measure(benchmark, pair, library, x, rtol):
-    """Check numbagrad's result against NumPy's in float64, then time the one of `library`."""
-    ours, reference = pair
-    array = nd.array(x)
-    np.testing.assert_allclose(
-        np.ravel(ours(array).asnumpy()), np.ravel(reference(x.astype(np.float64))), rtol=rtol, atol=1e-3 * rtol
-    )
-    benchmark.extra_info["elements"] = x.size
+@pytest.mark.benchmark(max_time=0.1, warmup=False)
+@pytest.mark.parametrize("library", ["numpy", "numbagrad"])
+@pytest.mark.parametrize("operation", operations(), ids=lambda operation: operation.title)
+def test_operation(benchmark, operation, library):
+    benchmark.group = f"{operation.title} float32"
+    inputs = operation.inputs()
+    arrays = [nd.array(x) for x in inputs]
+    check(operation, arrays, inputs)
+    benchmark.extra_info["elements"] = operation.elements
     if library == "numbagrad":
-        benchmark(ours, array)
+        benchmark(operation.ours, *arrays)
     else:
-        benchmark(reference, x)
-    benchmark.extra_info["ns an element"] = round(benchmark.stats.stats.min / x.size * 1e9, 3)
-
-
-@pytest.mark.parametrize("library", ["numpy", "numbagrad"])
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", ELEMENTWISE)
-def test_elementwise(benchmark, name, size, library):
-    benchmark.group = f"{name}, {size} float32"
-    x = np.random.default_rng(0).standard_normal(size).astype(np.float32)
-    measure(benchmark, ELEMENTWISE[name], library, x, 1e-6)
-
-
-@pytest.mark.parametrize("library", ["numpy", "numbagrad"])
-@pytest.mark.parametrize("name", REDUCTIONS)
-def test_reduction(benchmark, name, library):
-    benchmark.group = f"{name}, 1024 x 1024 float32"
-    x = np.random.default_rng(0).uniform(0.5, 1.5, (1024, 1024)).astype(np.float32)
-    measure(benchmark, REDUCTIONS[name], library, x, 1e-5)
+        benchmark(operation.numpy, *inputs)
+    benchmark.extra_info["ns an element"] = round(benchmark.stats.stats.min / operation.elements * 1e9, 3)
 
 
 def test_a_thousand_recorded_operations(benchmark):
