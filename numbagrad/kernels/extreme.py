@@ -14,6 +14,7 @@ from numbagrad.native.compiler import intrinsic, njit
 
 _U = np.uintp  # unsigned positions cannot mean "from the end", so LLVM sees plain loops
 _BLOCK = 1024
+_RUN = 256  # elements of a line whose largest is found at once, before its place is
 _FOLD = 128  # narrow rows are taken several at once as one line about this wide
 
 
@@ -39,6 +40,22 @@ def _extreme_intrinsic(name: str) -> Any:
         return left(left, left), build
 
     return extreme
+
+
+def _hole_twin(like: Any) -> Any:
+    return like.dtype.type(np.nan) if like.dtype.kind == "f" else like
+
+
+@intrinsic(_hole_twin)
+def _hole(typingctx: Any, like: Any) -> Any:
+    """NaN in the type of `like`; of a type that has none, `like` itself."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if isinstance(like, types.Float):
+            return ir.Constant(arguments[0].type, float("nan"))
+        return arguments[0]
+
+    return like(like), build
 
 
 _larger = _extreme_intrinsic("maximum")
@@ -80,7 +97,36 @@ def _extreme_kernels(name: str, word: str, pick: Any, beats: Any) -> tuple[Kerne
             c = b + step if rows > 2 else a
             d = c + step if rows > 3 else a
             for i in range(_U(width)):
-                best[i] = pick(best[i], pick(pick(x[a + i], x[b + i]), pick(x[c + i], x[d + i])))
+                # Comparisons drop a NaN but are one instruction each, `pick` is three: NaNs are looked for apart.
+                p, q, r, s = x[a + i], x[b + i], x[c + i], x[d + i]
+                hole = _hole(p)
+                missing = (p != p) | (q != q) | (r != r) | (s != s)
+                p = p if beats(p, q) else q
+                r = r if beats(r, s) else s
+                p = p if beats(p, r) else r
+                p = p if beats(p, best[i]) else best[i]
+                best[i] = hole if missing else p
+
+    @njit
+    def pick_columns(x: Any, start: int, n: int, inner: int, best: Any, held: Any) -> None:
+        """Write into `best` the winner of each of the `inner` columns of `n` rows; narrow rows by way of `held`."""
+        fold = held.size // inner
+        if n < 4 * fold:
+            fold = 1
+        lines = n // max(fold, 1)
+        line = max(fold, 1) * inner
+        into = held if fold > 1 else best
+        first = _U(start)
+        for i in range(_U(line)):
+            into[i] = x[first + i]
+        pick_rows(x, start, line, lines, into, line)
+        for i in range(inner if fold > 1 else 0):
+            winner = held[i]
+            for copy in range(1, fold):
+                winner = pick(winner, held[copy * inner + i])
+            for row in range(lines * fold, n):
+                winner = pick(winner, x[start + row * inner + i])
+            best[i] = winner
 
     def extreme(x: Any, out: Any, outer: int, n: int, inner: int) -> int:
         if inner == 1:
@@ -89,44 +135,52 @@ def _extreme_kernels(name: str, word: str, pick: Any, beats: Any) -> tuple[Kerne
             return 0
         if inner == 0:
             return 0
-        fold = _FOLD // inner if inner <= _FOLD // 2 else 1
-        if n < 4 * fold:
-            fold = 1
-        lines = n // fold
-        line = fold * inner
-        held = np.full(line if fold > 1 else 0, x.dtype.type(0))
+        held = np.full(_FOLD if inner <= _FOLD // 2 else 0, x.dtype.type(0))
         for o in range(outer):
-            base = o * n * inner
-            first = _U(base)
-            best = held if fold > 1 else out[o * inner : (o + 1) * inner]
-            for i in range(_U(line)):
-                best[i] = x[first + i]
-            pick_rows(x, base, line, lines, best, line)
-            for i in range(inner if fold > 1 else 0):
-                winner = held[i]
-                for copy in range(1, fold):
-                    winner = pick(winner, held[copy * inner + i])
-                for row in range(lines * fold, n):
-                    winner = pick(winner, x[base + row * inner + i])
-                out[o * inner + i] = winner
+            pick_columns(x, o * n * inner, n, inner, out[o * inner : (o + 1) * inner], held)
         return 0
+
+    @njit(inline=True)
+    def where_ties(x: Any, position: int, step: int, best: Any) -> int:
+        """The first position that holds `best`, which is known to be there."""
+        if best == best:
+            while x[_U(position)] != best:
+                position += step
+        else:
+            while x[_U(position)] == x[_U(position)]:
+                position += step
+        return position
 
     def arg_extreme(x: Any, out: Any, outer: int, n: int, inner: int) -> int:
         if inner == 1:
             for o in range(outer):
                 best = x[o * n]
                 home = o * n
-                for start in range(o * n, (o + 1) * n, _BLOCK):
-                    winner = run_extreme(x, start, min(_BLOCK, (o + 1) * n - start))
+                for start in range(o * n, (o + 1) * n, _RUN):
+                    winner = run_extreme(x, start, min(_RUN, (o + 1) * n - start))
                     if beats(winner, best) or (winner != winner and best == best):
                         home = start
                         best = winner
-                while not _ties(x[home], best):
-                    home += 1
-                out[o] = home - o * n
+                out[o] = where_ties(x, home, 1, best) - o * n
             return 0
+        narrow = inner <= _FOLD // 2
         leaders = np.full(min(inner, _BLOCK), x.dtype.type(0))
-        for o in range(outer):
+        winners = np.full(inner if narrow else 0, x.dtype.type(0))
+        held = np.full(_FOLD if narrow else 0, x.dtype.type(0))
+        for o in range(outer if narrow else 0):
+            base = o * n * inner
+            index = out[o * inner : (o + 1) * inner]
+            for top in range(0, n, _BLOCK):
+                pick_columns(x, base + top * inner, min(_BLOCK, n - top), inner, winners, held)
+                for i in range(inner):
+                    winner, best = winners[i], leaders[i]
+                    if top == 0 or beats(winner, best) or (winner != winner and best == best):
+                        leaders[i] = winner
+                        index[i] = top
+            for i in range(inner):
+                position = base + index[i] * inner + i
+                index[i] += (where_ties(x, position, inner, leaders[i]) - position) // inner
+        for o in range(0 if narrow else outer):
             for left in range(0, inner, _BLOCK):
                 width = min(_BLOCK, inner - left)
                 index = out[o * inner + left : o * inner + left + width]

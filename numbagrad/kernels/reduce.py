@@ -88,19 +88,20 @@ def _sum_kernel(name: str, doc: str, term: Any, *, into: bool = False, mean: boo
         lines = n // fold
         line = fold * inner
         direct = fold == 1 and n <= _ROWS
-        strip = max(line if direct else min(line, _STRIP), 1)
+        strip = max(min(line, _STRIP), 1)
         chunk = max(n, 1) if direct else _BLOCK
         held = 0 if direct else strip
         totals = np.full(held, zero + _WIDEN)
         sums = out if direct else np.empty(held, out.dtype)
         hop = inner if direct else 0
+        leap = 1 if direct else 0
         step = _U(line)
         for o in range(outer):
             base = o * n * inner
             for left in range(0, line, strip):
                 width = _U(min(strip, line - left))
                 kept = min(_U(held), width)
-                first = _U(o * hop)
+                first = _U(o * hop + left * leap)
                 for i in range(kept):
                     totals[i] = 0
                 for top in range(0, max(lines, 1), chunk):
@@ -117,10 +118,11 @@ def _sum_kernel(name: str, doc: str, term: Any, *, into: bool = False, mean: boo
                             sums[first + i] += (term(x[a + i], zero) + term(x[b + i], zero)) + (
                                 term(x[c + i], zero) + term(x[d + i], zero)
                             )
-                    for row in range(rows % 4):
-                        a = _U(start + (rows - 1 - row) * line)
+                    e = _U(start + rows // 4 * 4 * line)
+                    for _ in range(rows % 4):
                         for i in range(width):
-                            sums[first + i] += term(x[a + i], zero)
+                            sums[first + i] += term(x[e + i], zero)
+                        e += step
                     for i in range(kept):
                         totals[i] += sums[i]
                 for i in range(min(_U(inner), kept)):
@@ -135,8 +137,9 @@ def _sum_kernel(name: str, doc: str, term: Any, *, into: bool = False, mean: boo
                     else:
                         out[_U(o * inner + left) + i] = value
         if mean:
+            divisor = out.dtype.type(n)  # exact: no more than _ROWS, so that the quotient is rounded once
             for i in range(_U(outer * inner if direct else 0)):
-                out[i] /= n
+                out[i] /= divisor
         return 0
 
     reduce.__name__ = reduce.__qualname__ = name

@@ -53,4 +53,4 @@ def sum_to(x: ArrayLike, *, shape: Shape) -> Output:
     """The sum that undoes broadcasting `shape` to the shape of `x`."""
     lead = len(x._shape) - len(shape)
     axes = tuple(k for k, n in enumerate(x._shape) if k < lead or (shape[k - lead] == 1 and n != 1))
-    return reduce(kernels.sum_, x, axes, x._flat.dtype), shape
+    return reduce(kernels.sum_, x, axes, x._flat.dtype, kernels.sum_), shape

@@ -54,9 +54,24 @@ def fold(x: Any, axes: Axes) -> tuple[Any, int, int, int]:
     return x, size_of(shape[:first]), size_of(shape[first:last]), size_of(shape[last:])
 
 
-def reduce(kernel: Kernel, x: Any, axes: Axes, dtype: np.dtype) -> np.ndarray:
-    """Run a reducing kernel over `axes`; the flat result."""
-    x, outer, n, inner = fold(x, axes)
-    out = np.empty(outer * inner, dtype)
-    launch(kernel, x._flat, out, outer, n, inner)
-    return out
+def reduce(kernel: Kernel, x: Any, axes: Axes, dtype: np.dtype, again: Kernel | None = None) -> np.ndarray:
+    """Run a reducing kernel over `axes`; the flat result.
+
+    Axes that are not next to each other are reduced run by run, the last run first and the others with the kernel
+    `again`; where it is None, by way of a transposed copy.
+    """
+    if again is None or not axes or axes[-1] - axes[0] < len(axes):
+        x, outer, n, inner = fold(x, axes)
+        out = np.empty(outer * inner, dtype)
+        launch(kernel, x._flat, out, outer, n, inner)
+        return out
+    flat, shape = x._flat, x._shape
+    while axes:
+        end = axes[-1] + 1
+        first = next(k for k in range(end - 1, -1, -1) if k - 1 not in axes)
+        outer, n, inner = size_of(shape[:first]), size_of(shape[first:end]), size_of(shape[end:])
+        out = np.empty(outer * inner, dtype)
+        launch(kernel, flat, out, outer, n, inner)
+        run = tuple(range(first, end))
+        flat, shape, axes, kernel = out, kept_shape(shape, run), axes[: -len(run)], again
+    return flat

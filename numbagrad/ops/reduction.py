@@ -60,7 +60,7 @@ def _spread(context: Context, g: Any) -> Any:
 @composed("sum", _spread, samples=_samples(np.sum))
 def sum_(x: ArrayLike, *, axes: Axes, keepdims: bool) -> Output:
     """The sum over `axes`; blocks in the dtype, float64 across blocks."""
-    return reduce(kernels.sum_, x, axes, x._flat.dtype), reduced_shape(x._shape, axes, keepdims)
+    return reduce(kernels.sum_, x, axes, x._flat.dtype, kernels.sum_), reduced_shape(x._shape, axes, keepdims)
 
 
 def _mean_vjp(context: Context, g: Any) -> Any:
@@ -72,7 +72,7 @@ def _mean_vjp(context: Context, g: Any) -> Any:
 @composed("mean", _mean_vjp, samples=_samples(np.mean))
 def mean(x: ArrayLike, *, axes: Axes, keepdims: bool) -> Output:
     """The mean over `axes`; of ints in float32."""
-    return reduce(kernels.mean, x, axes, floating(x._flat.dtype)), reduced_shape(x._shape, axes, keepdims)
+    return reduce(kernels.mean, x, axes, floating(x._flat.dtype), kernels.mean), reduced_shape(x._shape, axes, keepdims)
 
 
 def _nansum_vjp(context: Context, g: Any) -> Any:
@@ -125,7 +125,7 @@ def _norm_vjp(context: Context, g: Any) -> Any:
 )
 def norm(x: ArrayLike, *, axes: Axes, keepdims: bool) -> Output:
     """The Euclidean norm over `axes`, of floats; its derivative is 0 at 0."""
-    squares = reduce(kernels.sum_squares, x, axes, x._flat.dtype)
+    squares = reduce(kernels.sum_squares, x, axes, x._flat.dtype, kernels.sum_)
     out = np.empty_like(squares)
     launch(sqrt.loop(out.dtype, "s").kernel, out.size, squares, out)
     return out, reduced_shape(x._shape, axes, keepdims)
@@ -224,7 +224,7 @@ def _extreme_vjp(context: Context, g: Any, into: Any) -> Any:
 def _extreme(name: str, kernel: Kernel, x: ArrayLike, axes: Axes, keepdims: bool) -> Output:
     if 0 in x._shape and any(x._shape[k] == 0 for k in axes) and 0 not in reduced_shape(x._shape, axes, False):
         raise MXNetError(f"{name}: an array of shape {x._shape} has no {name} over axes {axes}: there are no elements")
-    return reduce(kernel, x, axes, x._flat.dtype), reduced_shape(x._shape, axes, keepdims)
+    return reduce(kernel, x, axes, x._flat.dtype, kernel), reduced_shape(x._shape, axes, keepdims)
 
 
 def _extreme_reference(op: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
