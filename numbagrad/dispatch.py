@@ -12,7 +12,7 @@ from numbagrad.ops import registry
 from numbagrad.ops.broadcasting import broadcast_to
 from numbagrad.ops.casting import cast, write_cast
 from numbagrad.ops.dtypes import FLOAT32, floating, promote
-from numbagrad.ops.layout import layout, size_of
+from numbagrad.ops.layout import Layout, layout
 from numbagrad.ops.registry import Composed, Elementwise, Loop
 from numbagrad.tape import Node, Projection, place, state
 
@@ -57,7 +57,13 @@ def run_elementwise(op: Elementwise, args: tuple[Any, ...]) -> Any:
                         _record(loop, args, parents, (n,), (x._shape, y._shape), result)
                 return result
         if type(x) is new:
-            if type(y) is float or type(y) is int:
+            if type(y) is new:
+                dtype = x._flat.dtype
+                if dtype.kind == "f" and dtype is not _FLOAT16 and y._flat.dtype == dtype and op.arity == 2:
+                    plan = layout(op.name, (x._shape, y._shape))
+                    if not plan.expand:
+                        return _run_planned(op, dtype, plan, args)
+            elif type(y) is float or type(y) is int:
                 return _with_number(op, x, y, "sk", x)
         elif type(y) is new and (type(x) is float or type(x) is int):
             return _with_number(op, x, y, "ks", y)
@@ -117,18 +123,27 @@ def _run_elementwise_any(op: Elementwise, args: tuple[Any, ...]) -> Any:
     plan = layout(op.name, shapes)
     if plan.expand:
         args = tuple(broadcast_to(arg, shape=plan.shape) if i in plan.expand else arg for i, arg in enumerate(args))
-        shapes = tuple(plan.shape if i in plan.expand else shape for i, shape in enumerate(shapes))
-    loop = op.loop(dtype, plan.pattern)
-    out = _empty(size_of(plan.shape), loop.out_dtype)
     convert = int if dtype.kind in "iub" else float
-    values = [arg._flat if type(arg) is new else convert(arg) for arg in args]
-    launch(loop.kernel, *plan.sizes, *values, out)
+    return _run_planned(op, dtype, plan, tuple([arg if type(arg) is new else convert(arg) for arg in args]))
+
+
+def _run_planned(op: Elementwise, dtype: np.dtype, plan: Layout, args: tuple[Any, ...]) -> Any:
+    """Apply an elementwise op to arrays of `dtype` and numbers that line up as `plan` says."""
+    new = tape.new
+    loop = op.loop(dtype, plan.pattern)
+    sizes = plan.sizes
+    out = _empty(sizes[0] if len(sizes) == 1 else sizes[0] * sizes[1], loop.out_dtype)
+    launch(loop.kernel, *sizes, *[arg._flat if type(arg) is new else arg for arg in args], out)
     result = new(out, plan.shape)
-    result._context = arrays[0]._context
+    for arg in args:
+        if type(arg) is new:
+            result._context = arg._context
+            break
     if state.recording:
         parents = tuple([place(arg) if type(arg) is new else None for arg in args])
         if any(parent is not None for parent in parents):
-            _record(loop, tuple(a if type(a) is new else convert(a) for a in args), parents, plan.sizes, shapes, result)
+            shapes = tuple([arg._shape if type(arg) is new else None for arg in args])
+            _record(loop, args, parents, sizes, shapes, result)
     return result
 
 

@@ -1,5 +1,6 @@
 """Arrays seen as (outer, n, inner), the form in which kernels reduce."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,22 +37,29 @@ def kept_shape(shape: Shape, axes: Axes) -> Shape:
     return tuple(1 if k in axes else n for k, n in enumerate(shape))
 
 
+@lru_cache(maxsize=4096)
 def reduced_shape(shape: Shape, axes: Axes, keepdims: bool) -> Shape:
     """The shape of a reduction's result."""
     return kept_shape(shape, axes) if keepdims else tuple(n for k, n in enumerate(shape) if k not in axes)
 
 
+@lru_cache(maxsize=4096)
+def _sizes(shape: Shape, axes: Axes) -> tuple[int, int, int]:
+    """(outer, n, inner) for `axes` that are next to each other; for none, every element by itself."""
+    if not axes:
+        return size_of(shape), 1, 1
+    first, end = axes[0], axes[-1] + 1
+    return size_of(shape[:first]), size_of(shape[first:end]), size_of(shape[end:])
+
+
 def fold(x: Any, axes: Axes) -> tuple[Any, int, int, int]:
     """`x` as (outer, n, inner) with `axes` in the middle: transposed where they are not next to each other."""
     shape = x._shape
-    if axes and axes != tuple(range(axes[0], axes[-1] + 1)):
+    if axes and axes[-1] - axes[0] >= len(axes):
         rest = tuple(k for k in range(len(shape)) if k not in axes)
         x = transpose(x, axes=rest + axes)
         return x, size_of(tuple(shape[k] for k in rest)), size_of(tuple(shape[k] for k in axes)), 1
-    if not axes:
-        return x, x._flat.size, 1, 1
-    first, last = axes[0], axes[-1] + 1
-    return x, size_of(shape[:first]), size_of(shape[first:last]), size_of(shape[last:])
+    return x, *_sizes(shape, axes)
 
 
 def reduce(kernel: Kernel, x: Any, axes: Axes, dtype: np.dtype, again: Kernel | None = None) -> np.ndarray:
@@ -69,9 +77,9 @@ def reduce(kernel: Kernel, x: Any, axes: Axes, dtype: np.dtype, again: Kernel | 
     while axes:
         end = axes[-1] + 1
         first = next(k for k in range(end - 1, -1, -1) if k - 1 not in axes)
-        outer, n, inner = size_of(shape[:first]), size_of(shape[first:end]), size_of(shape[end:])
+        run = tuple(range(first, end))
+        outer, n, inner = _sizes(shape, run)
         out = np.empty(outer * inner, dtype)
         launch(kernel, flat, out, outer, n, inner)
-        run = tuple(range(first, end))
         flat, shape, axes, kernel = out, kept_shape(shape, run), axes[: -len(run)], again
     return flat
