@@ -74,7 +74,9 @@ class Run:
     def __init__(self, mode: Callable[[Any], Any], updates: int) -> None:
         net = self.net = network()
         schedule = lr_scheduler.CosineScheduler(updates, LEARNING_RATE)
-        trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": LEARNING_RATE, "lr_scheduler": schedule})
+        trainer = gluon.Trainer(
+            net.collect_params(), "adam", {"learning_rate": LEARNING_RATE, "lr_scheduler": schedule}
+        )
         loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
 
         def step(images: Any, labels: Any) -> Any:
