@@ -1,1 +1,1 @@
-"""Speed comparisons: ``python -m benchmarks`` prints the table, ``pytest benchmarks`` measures the pieces."""
+"""Speed comparisons: ``python -m benchmarks`` prints the table, ``pytest -n 0 benchmarks`` measures the pieces."""

@@ -1,4 +1,4 @@
-"""What a capture takes on a warm kernel cache, by depth: ``pytest benchmarks/test_capture.py``."""
+"""What a capture takes on a warm kernel cache, by depth: ``pytest -n 0 benchmarks/test_capture.py``."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""One training step of each workload, a group a workload: ``pytest benchmarks/test_training.py``."""
+"""One training step of each workload, a group a workload: ``pytest -n 0 benchmarks/test_training.py``."""
 
 import numpy as np
 import pytest
