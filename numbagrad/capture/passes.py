@@ -20,9 +20,9 @@ def fold_updates(calls: Sequence[Call], facts: Facts) -> list[Call]:
     uses = Uses(calls)
     result: list[Call | None] = list(calls)
     moved: dict[int, list[Call]] = {}
-    updated = {call.arguments[0].buffer for call in calls if call.kernel is optimizer.sgd_array}
+    updated = {call.arguments[0].buffer for call in calls if call.kernel is optimizer.SGD.array}
     for at, call in enumerate(calls):
-        if call.kernel is not optimizer.sgd_array:
+        if call.kernel is not optimizer.SGD.array:
             continue
         weight, gradient, hyper, scale = call.arguments
         row = facts.rows(hyper)

@@ -233,7 +233,7 @@ class Trainer:
             and rule.update_multi_precision is shared.update_multi_precision
             and all(
                 len(replicas) == 1
-                and any(replicas[0]._flat.dtype.name in kernels for kernels in rule.table_kernels.values())
+                and any(replicas[0]._flat.dtype.name in kernels.tables for kernels in rule.rules.values())
                 for _, _, replicas in self._trained
             )
         )

@@ -1,6 +1,5 @@
-"""Steps of the optimisers beyond SGD and Adam, as rules from which the kernels over one array and over tables follow.
+"""Steps of the optimisers beyond SGD and Adam; see ``kernels.rule`` for tables, rows of `hyper` and clipping.
 
-A rule is ``rule(w, g, *states, hyper, rescale)``; see ``kernels.optimizer`` for tables, rows of `hyper` and clipping.
 C clips, G is the rescaled gradient, a mean is a moving one.
 
 nag       g = C(G) + wd w;  m = momentum m - lr g;  w += momentum m - lr g  (Nesterov)
@@ -18,13 +17,12 @@ ftml      g = C(G + wd w);  v = mean of g^2;  e = (1 - beta1^t) / lr (sqrt(v / (
           z = beta1 z + (1 - beta1) g - (e - beta1 d) w;  d = e;  w = -z / d  (Zheng and Kwok 2017)
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from numbagrad.kernels.kernel import Kernel, kernel
+from numbagrad.kernels.rule import kernels_of
 from numbagrad.native.compiler import njit
-from numbagrad.native.memory import ARRAY_AT, piece
 
 
 @njit(inline=True)
@@ -175,114 +173,13 @@ def _ftml(w: Any, g: Any, d: Any, v: Any, z: Any, hyper: Any, rescale_grad: floa
         w[i] = -z[i] / e
 
 
-# ------------------------------------------------------------------------------------------- kernels of a rule
-
-
-def _over_array(rule: Any, states: int) -> Kernel:
-    """The kernel ``(w, g, *states, hyper, rescale)`` over one array."""
-    if states == 0:
-
-        @kernel("inout in inout scalar")
-        def update(w: Any, g: Any, hyper: Any, rescale: float) -> int:
-            rule(w, g, hyper, rescale)
-            return 0
-
-    elif states == 1:
-
-        @kernel("inout in inout inout scalar")
-        def update(w: Any, g: Any, a: Any, hyper: Any, rescale: float) -> int:
-            rule(w, g, a, hyper, rescale)
-            return 0
-
-    elif states == 2:
-
-        @kernel("inout in inout inout inout scalar")
-        def update(w: Any, g: Any, a: Any, b: Any, hyper: Any, rescale: float) -> int:
-            rule(w, g, a, b, hyper, rescale)
-            return 0
-
-    else:
-
-        @kernel("inout in inout inout inout inout scalar")
-        def update(w: Any, g: Any, a: Any, b: Any, c: Any, hyper: Any, rescale: float) -> int:
-            rule(w, g, a, b, c, hyper, rescale)
-            return 0
-
-    return update
-
-
-def _over_table(rule: Any, states: int, width: int, at: Any) -> Kernel:
-    """The kernel ``(table, hyper, count, rescale)``; `width` is the length of a row of `hyper`."""
-    if states == 0:
-
-        @kernel("in inout size scalar")
-        def update(table: Any, hyper: Any, count: int, rescale: float) -> int:
-            for i in range(count):
-                row = piece(table, 3 * i, 3)
-                rule(at(row[0], row[2]), at(row[1], row[2]), piece(hyper, width * i, width), rescale)
-            return 0
-
-    elif states == 1:
-
-        @kernel("in inout size scalar")
-        def update(table: Any, hyper: Any, count: int, rescale: float) -> int:
-            for i in range(count):
-                row = piece(table, 4 * i, 4)
-                w, g = at(row[0], row[3]), at(row[1], row[3])
-                rule(w, g, at(row[2], row[3]), piece(hyper, width * i, width), rescale)
-            return 0
-
-    elif states == 2:
-
-        @kernel("in inout size scalar")
-        def update(table: Any, hyper: Any, count: int, rescale: float) -> int:
-            for i in range(count):
-                row = piece(table, 5 * i, 5)
-                w, g = at(row[0], row[4]), at(row[1], row[4])
-                rule(w, g, at(row[2], row[4]), at(row[3], row[4]), piece(hyper, width * i, width), rescale)
-            return 0
-
-    else:
-
-        @kernel("in inout size scalar")
-        def update(table: Any, hyper: Any, count: int, rescale: float) -> int:
-            for i in range(count):
-                row = piece(table, 6 * i, 6)
-                w, g = at(row[0], row[5]), at(row[1], row[5])
-                a, b, c = at(row[2], row[5]), at(row[3], row[5]), at(row[4], row[5])
-                rule(w, g, a, b, c, piece(hyper, width * i, width), rescale)
-            return 0
-
-    return update
-
-
-class Rule(NamedTuple):
-    """The kernels of a rule."""
-
-    columns: tuple[str, ...]
-    """What a row of `hyper` holds."""
-    array: Kernel
-    tables: dict[str, Kernel]
-    """By dtype."""
-
-
-def _rule(name: str, rule: Any, states: int, *columns: str) -> Rule:
-    columns = ("lr", "wd", "clip", *columns, "t")
-    array = _over_array(rule, states)
-    tables = {dtype: _over_table(rule, states, len(columns), ARRAY_AT[dtype]) for dtype in ("float32", "float64")}
-    array.name = f"{name}_array"
-    for each in tables.values():
-        each.name = f"{name}_table"
-    return Rule(columns, array, tables)
-
-
-NAG = _rule("nag", _nag, 1, "momentum")
-ADAGRAD = _rule("adagrad", _adagrad, 1, "eps")
-RMSPROP = _rule("rmsprop", _rmsprop, 1, "gamma1", "gamma2", "epsilon", "clip_weights")
-RMSPROP_CENTERED = _rule("rmsprop_centered", _rmsprop_centered, 3, "gamma1", "gamma2", "epsilon", "clip_weights")
-ADADELTA = _rule("adadelta", _adadelta, 2, "rho", "epsilon")
-FTRL = _rule("ftrl", _ftrl, 2, "lamda1", "beta")
-ADAMAX = _rule("adamax", _adamax, 2, "beta1", "beta2")
-SIGNUM = _rule("signum", _signum, 1, "momentum", "wd_lh")
-SIGNSGD = _rule("signsgd", _signsgd, 0, "momentum", "wd_lh")
-FTML = _rule("ftml", _ftml, 3, "beta1", "beta2", "epsilon")
+NAG = kernels_of("nag", _nag, 1, "momentum")
+ADAGRAD = kernels_of("adagrad", _adagrad, 1, "eps")
+RMSPROP = kernels_of("rmsprop", _rmsprop, 1, "gamma1", "gamma2", "epsilon", "clip_weights")
+RMSPROP_CENTERED = kernels_of("rmsprop_centered", _rmsprop_centered, 3, "gamma1", "gamma2", "epsilon", "clip_weights")
+ADADELTA = kernels_of("adadelta", _adadelta, 2, "rho", "epsilon")
+FTRL = kernels_of("ftrl", _ftrl, 2, "lamda1", "beta")
+ADAMAX = kernels_of("adamax", _adamax, 2, "beta1", "beta2")
+SIGNUM = kernels_of("signum", _signum, 1, "momentum", "wd_lh")
+SIGNSGD = kernels_of("signsgd", _signsgd, 0, "momentum", "wd_lh")
+FTML = kernels_of("ftml", _ftml, 3, "beta1", "beta2", "epsilon")

@@ -37,7 +37,7 @@ def gemm_into(a: Any, b: Any, c: Any, m: int, n: int, k: int, ta: int, tb: int, 
 def gemm_update(a: Any, b: Any, w: Any, hyper: Any, m: int, n: int, k: int, ta: int, tb: int, rescale: float) -> int:
     """Compute W (m, n) -= lr rescale op(A) op(B): a product that is a gradient, and plain SGD with it, in one.
 
-    `hyper` is a row of ``optimizer.SGD_COLUMNS`` without decay and clipping; its step count rises by one.
+    `hyper` is a row of ``optimizer.SGD.columns`` without decay and clipping; its step count rises by one.
     """
     if m > blas.LONGEST or n > blas.LONGEST or k > blas.LONGEST:
         return 1

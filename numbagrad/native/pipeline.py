@@ -2,16 +2,17 @@
 
 Numba optimises a function in three rounds, the first two for the sake of reference counts, of which kernels on
 borrowed arrays have next to none. It emits the machine code of every function, also of those whose code other
-functions copy and nobody ever calls. And of the many small objects that it makes the collector of cycles takes a
-seventh of the time. Without all that the code comes out the same.
+functions copy and nobody ever calls. And with the many small objects that it makes, the collector of cycles takes a
+seventh of the time.
 """
 
-import gc
 from typing import Any
 
 import llvmlite.binding as llvm
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
+
+from numbagrad.native.collector import held_back
 
 
 class Library(JITCodeLibrary):
@@ -100,14 +101,9 @@ class Pipeline(CompilerBase):
         return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
 
     def compile_extra(self, func: Any) -> Any:
-        """Compile `func`; a collection that is put off happens after the next allocation."""
-        running = gc.isenabled()
-        gc.disable()
-        try:
+        """Compile `func`."""
+        with held_back():
             return super().compile_extra(func)
-        finally:
-            if running:
-                gc.enable()
 
     def _compile_core(self) -> Any:
         self.state.library = self.library_class(self.state.targetctx.codegen(), self.state.func_id.func_qualname)

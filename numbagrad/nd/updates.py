@@ -44,16 +44,16 @@ _LAZY = {**_COMMON, "lazy_update": True}
 _RMS = {"epsilon": 1e-8, **_COMMON, "clip_weights": -1.0}
 
 _UPDATES = {
-    "sgd_update": _Update(kernels.sgd_array, (), (0.0,), {"lr": REQUIRED, **_LAZY}),
+    "sgd_update": _Update(kernels.SGD.array, (), (0.0,), {"lr": REQUIRED, **_LAZY}),
     "sgd_mom_update": _Update(
-        kernels.sgd_momentum_array, ("mom",), ("momentum",), {"lr": REQUIRED, "momentum": 0.0, **_LAZY}
+        kernels.SGD_MOMENTUM.array, ("mom",), ("momentum",), {"lr": REQUIRED, "momentum": 0.0, **_LAZY}
     ),
     "nag_mom_update": _Update(
         adaptive.NAG.array, ("mom",), ("momentum",), {"lr": REQUIRED, "momentum": 0.0, **_COMMON}
     ),
     # After infinitely many steps nothing is left of Adam's correction, which this operator leaves to the rate.
     "adam_update": _Update(
-        kernels.adam_array,
+        kernels.ADAM.array,
         ("mean", "var"),
         ("beta1", "beta2", "epsilon"),
         {"lr": REQUIRED, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, **_LAZY},

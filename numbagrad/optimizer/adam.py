@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from numbagrad.kernels import optimizer as kernels
-from numbagrad.kernels.kernel import Kernel
+from numbagrad.kernels.rule import Rule
 from numbagrad.optimizer.base import Optimizer, register, zeros_like
 
 
@@ -27,8 +27,7 @@ class Adam(Optimizer):
         See :class:`Optimizer`.
     """
 
-    table_kernels: ClassVar[dict[int, dict[str, Kernel]]] = {2: kernels.ADAM_TABLE}
-    columns = kernels.ADAM_COLUMNS
+    rules: ClassVar[dict[int, Rule]] = {2: kernels.ADAM}
 
     def __init__(
         self,
@@ -48,10 +47,6 @@ class Adam(Optimizer):
     def create_state(self, index: Any, weight: Any) -> Any:
         """The two moving averages."""
         return zeros_like(weight), zeros_like(weight)
-
-    def kernel(self, states: tuple[Any, ...]) -> Kernel:
-        """The kernel over one array."""
-        return kernels.adam_array
 
     def row(self) -> tuple[float, ...]:
         """Clipping, the decays of the averages, epsilon."""

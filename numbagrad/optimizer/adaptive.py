@@ -7,24 +7,8 @@ from typing import Any, ClassVar
 
 from numbagrad.kernels import adaptive
 from numbagrad.kernels import optimizer as kernels
-from numbagrad.kernels.kernel import Kernel
+from numbagrad.kernels.rule import Rule
 from numbagrad.optimizer.base import Optimizer, register, zeros_like
-
-
-class _Ruled(Optimizer):
-    """An optimiser that states its rule by the number of its states."""
-
-    rules: ClassVar[dict[int, adaptive.Rule]] = {}
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "rules" in cls.__dict__:
-            cls.table_kernels = {states: rule.tables for states, rule in cls.rules.items()}
-            cls.columns = next(iter(cls.rules.values())).columns
-
-    def kernel(self, states: tuple[Any, ...]) -> Kernel:
-        """The kernel over one array."""
-        return self.rules[len(states)].array
 
 
 @register
@@ -39,8 +23,7 @@ class NAG(Optimizer):
         See :class:`Optimizer`.
     """
 
-    table_kernels: ClassVar[dict[int, dict[str, Kernel]]] = {0: kernels.SGD_TABLE, 1: adaptive.NAG.tables}
-    columns = kernels.SGD_COLUMNS
+    rules: ClassVar[dict[int, Rule]] = {0: kernels.SGD, 1: adaptive.NAG}
     master_last = True
 
     def __init__(self, momentum: float = 0.0, **kwargs: Any) -> None:
@@ -51,17 +34,13 @@ class NAG(Optimizer):
         """The momentum, or None."""
         return zeros_like(weight) if self.momentum != 0 else None
 
-    def kernel(self, states: tuple[Any, ...]) -> Kernel:
-        """The kernel over one array."""
-        return adaptive.NAG.array if states else kernels.sgd_array
-
     def row(self) -> tuple[float, ...]:
         """Clipping and momentum."""
         return self._clip(), self.momentum
 
 
 @register
-class AdaGrad(_Ruled):
+class AdaGrad(Optimizer):
     """A rate for each weight, over the root of the sum of its squared gradients.
 
     Parameters
@@ -72,7 +51,7 @@ class AdaGrad(_Ruled):
         See :class:`Optimizer`.
     """
 
-    rules: ClassVar[dict[int, adaptive.Rule]] = {1: adaptive.ADAGRAD}
+    rules: ClassVar[dict[int, Rule]] = {1: adaptive.ADAGRAD}
 
     def __init__(self, eps: float = 1e-7, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -88,7 +67,7 @@ class AdaGrad(_Ruled):
 
 
 @register
-class RMSProp(_Ruled):
+class RMSProp(Optimizer):
     """A rate for each weight, over the root of the moving mean of its squared gradients.
 
     Parameters
@@ -109,7 +88,7 @@ class RMSProp(_Ruled):
         See :class:`Optimizer`.
     """
 
-    rules: ClassVar[dict[int, adaptive.Rule]] = {1: adaptive.RMSPROP, 3: adaptive.RMSPROP_CENTERED}
+    rules: ClassVar[dict[int, Rule]] = {1: adaptive.RMSPROP, 3: adaptive.RMSPROP_CENTERED}
 
     def __init__(
         self,
@@ -138,7 +117,7 @@ class RMSProp(_Ruled):
 
 
 @register
-class AdaDelta(_Ruled):
+class AdaDelta(Optimizer):
     """Steps in the units of the weights, without a rate.
 
     Parameters
@@ -151,7 +130,7 @@ class AdaDelta(_Ruled):
         See :class:`Optimizer`; the rate means nothing, but weight decay does.
     """
 
-    rules: ClassVar[dict[int, adaptive.Rule]] = {2: adaptive.ADADELTA}
+    rules: ClassVar[dict[int, Rule]] = {2: adaptive.ADADELTA}
 
     def __init__(self, rho: float = 0.9, epsilon: float = 1e-5, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -168,7 +147,7 @@ class AdaDelta(_Ruled):
 
 
 @register
-class Ftrl(_Ruled):
+class Ftrl(Optimizer):
     """Follow the regularized leader: weights of 0 where gradients are small.
 
     Parameters
@@ -182,7 +161,7 @@ class Ftrl(_Ruled):
         See :class:`Optimizer`.
     """
 
-    rules: ClassVar[dict[int, adaptive.Rule]] = {2: adaptive.FTRL}
+    rules: ClassVar[dict[int, Rule]] = {2: adaptive.FTRL}
 
     def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, **kwargs: Any) -> None:
         super().__init__(learning_rate=learning_rate, **kwargs)
@@ -199,7 +178,7 @@ class Ftrl(_Ruled):
 
 
 @register
-class Adamax(_Ruled):
+class Adamax(Optimizer):
     """Adam with the greatest decayed gradient in place of the root mean square (Kingma and Ba 2015, section 7.1).
 
     Parameters
@@ -212,7 +191,7 @@ class Adamax(_Ruled):
         See :class:`Optimizer`.
     """
 
-    rules: ClassVar[dict[int, adaptive.Rule]] = {2: adaptive.ADAMAX}
+    rules: ClassVar[dict[int, Rule]] = {2: adaptive.ADAMAX}
 
     def __init__(self, learning_rate: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, **kwargs: Any) -> None:
         super().__init__(learning_rate=learning_rate, **kwargs)
@@ -229,7 +208,7 @@ class Adamax(_Ruled):
 
 
 @register
-class Signum(_Ruled):
+class Signum(Optimizer):
     """Steps of one size, by the sign of the momentum, or of the gradient where `momentum` is 0.
 
     Parameters
@@ -243,7 +222,7 @@ class Signum(_Ruled):
         See :class:`Optimizer`.
     """
 
-    rules: ClassVar[dict[int, adaptive.Rule]] = {1: adaptive.SIGNUM, 0: adaptive.SIGNSGD}
+    rules: ClassVar[dict[int, Rule]] = {1: adaptive.SIGNUM, 0: adaptive.SIGNSGD}
 
     def __init__(self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, **kwargs: Any) -> None:
         super().__init__(learning_rate=learning_rate, **kwargs)
@@ -260,7 +239,7 @@ class Signum(_Ruled):
 
 
 @register
-class FTML(_Ruled):
+class FTML(Optimizer):
     """Follow the moving leader.
 
     Parameters
@@ -272,7 +251,7 @@ class FTML(_Ruled):
         See :class:`Optimizer`.
     """
 
-    rules: ClassVar[dict[int, adaptive.Rule]] = {3: adaptive.FTML}
+    rules: ClassVar[dict[int, Rule]] = {3: adaptive.FTML}
 
     def __init__(self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, **kwargs: Any) -> None:
         super().__init__(**kwargs)

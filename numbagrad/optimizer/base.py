@@ -8,6 +8,7 @@ from numbagrad.array import wrote
 from numbagrad.dispatch import check_writable
 from numbagrad.errors import MXNetError
 from numbagrad.kernels.kernel import Kernel
+from numbagrad.kernels.rule import Rule
 from numbagrad.launch import launch
 from numbagrad.ops.casting import cast_flat, write_cast
 from numbagrad.ops.dtypes import FLOAT32
@@ -52,16 +53,13 @@ class Optimizer:
 
     Notes
     -----
-    A rule states ``columns`` (what its kernels read, a row a parameter), ``table_kernels``, :meth:`kernel` and
-    :meth:`row` (see ``kernels.optimizer``); or it overrides :meth:`update`.
+    An optimiser states ``rules`` and :meth:`row` (see ``kernels.rule``); or it overrides :meth:`update`.
     """
 
     registry: ClassVar[dict[str, type["Optimizer"]]] = {}
-    table_kernels: ClassVar[dict[int, dict[str, Kernel]]] = {}
-    """By the number of states a parameter and by dtype, the kernel over all parameters; empty for a rule that only has
+    rules: ClassVar[dict[int, Rule]] = {}
+    """The kernels by the number of states a parameter, all with the same columns; empty where there is only
     ``update``."""
-    columns: ClassVar[tuple[str, ...]] = ()
-    """What a row of the kernels' table holds."""
 
     master_last: ClassVar[bool] = False
     """Whether the float32 copy of a float16 weight stands behind the state, as MXNet has it for some rules."""
@@ -116,7 +114,7 @@ class Optimizer:
 
     def kernel(self, states: tuple[Any, ...]) -> Kernel:
         """The kernel over one array."""
-        raise NotImplementedError
+        return self.rules[len(states)].array
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update `weight` in place from `grad`; lists update one by one."""
@@ -189,8 +187,8 @@ class Optimizer:
                 f"{name}: gradient and states of parameter {index} must be of its shape and dtype, {shape} {dtype}, "
                 f"not {found}"
             )
-        if len(states) not in self.table_kernels:
-            counts = " or ".join(map(str, self.table_kernels))
+        if len(states) not in self.rules:
+            counts = " or ".join(map(str, self.rules))
             raise MXNetError(f"{name}: parameter {index} needs {counts} states, not {len(states)}")
 
     def check_multi_precision(self, index: Any, shape: Any, dtype: Any, state: Any) -> None:

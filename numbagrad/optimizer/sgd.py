@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from numbagrad.kernels import optimizer as kernels
-from numbagrad.kernels.kernel import Kernel
+from numbagrad.kernels.rule import Rule
 from numbagrad.optimizer.base import Optimizer, register, zeros_like
 
 
@@ -21,8 +21,7 @@ class SGD(Optimizer):
         See :class:`Optimizer`.
     """
 
-    table_kernels: ClassVar[dict[int, dict[str, Kernel]]] = {0: kernels.SGD_TABLE, 1: kernels.SGD_MOMENTUM_TABLE}
-    columns = kernels.SGD_COLUMNS
+    rules: ClassVar[dict[int, Rule]] = {0: kernels.SGD, 1: kernels.SGD_MOMENTUM}
     master_last = True
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any) -> None:
@@ -33,10 +32,6 @@ class SGD(Optimizer):
     def create_state(self, index: Any, weight: Any) -> Any:
         """The momentum, or None."""
         return zeros_like(weight) if self.momentum > 0 else None
-
-    def kernel(self, states: tuple[Any, ...]) -> Kernel:
-        """The kernel over one array."""
-        return kernels.sgd_momentum_array if states else kernels.sgd_array
 
     def row(self) -> tuple[float, ...]:
         """Clipping and momentum."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from numbagrad import launch as door
 from numbagrad.array import wrote
-from numbagrad.kernels.kernel import Kernel
 from numbagrad.launch import launch
 from numbagrad.optimizer.base import Optimizer, SettingEpoch, as_tuple
 from numbagrad.tape import RebindEpoch
@@ -18,9 +17,10 @@ class _Group:
     """Parameters of one dtype and number of states: their addresses, and the rows of numbers that updates read."""
 
     def __init__(
-        self, optimizer: Optimizer, kernel: Kernel, members: Sequence[tuple[Any, Any, Any, tuple[Any, ...]]]
+        self, optimizer: Optimizer, dtype: str, members: Sequence[tuple[Any, Any, Any, tuple[Any, ...]]]
     ) -> None:
-        self.kernel = kernel
+        rule = optimizer.rules[len(members[0][3])]
+        self.kernel = rule.tables[dtype]
         self.members = members
         self.storages = [array._storage for _, weight, _, states in members for array in (weight, *states)]
         self.count = len(members)
@@ -28,7 +28,7 @@ class _Group:
             [*(array._flat.ctypes.data for array in (weight, grad, *states)), weight._flat.size]
             for _, weight, grad, states in members
         ]
-        self.width = len(optimizer.columns)
+        self.width = len(rule.columns)
         self.rows = np.zeros(self.count * self.width)
         self.by_row = [self.rows[i * self.width : (i + 1) * self.width] for i in range(self.count)]
         self.made = self.rows[self.width - 1 :: self.width]
@@ -53,7 +53,7 @@ class Table:
     Parameters
     ----------
     optimizer : Optimizer
-        One with ``table_kernels``.
+        One with ``rules``.
     members : list of (index, weight, gradient, state)
         Their dtypes must be among the kernels'; addresses are read once, so make a new table when a storage changes.
 
@@ -69,8 +69,7 @@ class Table:
             states = as_tuple(state)
             optimizer.check(index, weight._shape, weight._flat.dtype, states, grad)
             kinds.setdefault((len(states), weight._flat.dtype.name), []).append((index, weight, grad, states))
-        kernels = optimizer.table_kernels
-        self.groups = [_Group(optimizer, kernels[count][dtype], part) for (count, dtype), part in kinds.items()]
+        self.groups = [_Group(optimizer, dtype, part) for (_, dtype), part in kinds.items()]
         self._epoch = -1
         self._scheduled = False
         self._lr = 0.0

@@ -207,7 +207,7 @@ def x43():
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_optimizers(name, options):
     kind = Optimizer.registry[name]
-    if not kind.table_kernels:
+    if not kind.rules:
         with pytest.raises(CaptureError, match="the optimizer has no kernel for a table"):
             train(small_net(), x43(), keeping, name, dict(options), 1)
         return

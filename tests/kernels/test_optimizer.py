@@ -35,7 +35,7 @@ def test_sgd_all_parameters_in_one_call(dtype, has_momentum):
         step = lr * (clipped(rescale * g[i].astype(D), clip) + wd * w[i].astype(D))
         state = momentum * m[i].astype(D) - step if has_momentum else -step
         expected.append((w[i].astype(D) + state, state if has_momentum else m[i].copy()))
-    kernel = (optimizer.SGD_MOMENTUM_TABLE if has_momentum else optimizer.SGD_TABLE)[np.dtype(dtype).name]
+    kernel = (optimizer.SGD_MOMENTUM if has_momentum else optimizer.SGD).tables[np.dtype(dtype).name]
     table = table_of(w, g, m) if has_momentum else table_of(w, g)
     hyper = rows.ravel().copy()
     launch(kernel, table, hyper, 4, rescale)
@@ -43,9 +43,9 @@ def test_sgd_all_parameters_in_one_call(dtype, has_momentum):
         np.testing.assert_allclose(w[i], expected[i][0], rtol=0, atol=8 * np.finfo(dtype).eps)
         np.testing.assert_allclose(m[i], expected[i][1], rtol=0, atol=8 * np.finfo(dtype).eps)
         if has_momentum:
-            launch(optimizer.sgd_momentum_array, twins[0][i], g[i], twins[1][i], rows[i], rescale)
+            launch(optimizer.SGD_MOMENTUM.array, twins[0][i], g[i], twins[1][i], rows[i], rescale)
         else:
-            launch(optimizer.sgd_array, twins[0][i], g[i], rows[i], rescale)
+            launch(optimizer.SGD.array, twins[0][i], g[i], rows[i], rescale)
         assert (w[i] == twins[0][i]).all()
         assert (m[i] == twins[1][i]).all()
     assert (hyper == rows.ravel()).all()
@@ -62,12 +62,12 @@ def test_adam_three_steps(dtype):
     rows = np.array([[0.1, 0.01, 0.2, 0.9, 0.999, 1e-8, 0], [0.01, 0, 0, 0.8, 0.99, 1e-3, 0]] * 2)
     hyper = rows.ravel().copy()
     rescale = 0.5
-    kernel = optimizer.ADAM_TABLE[np.dtype(dtype).name]
+    kernel = optimizer.ADAM.tables[np.dtype(dtype).name]
     table = table_of(w, g, m, v)
     for t in (1, 2, 3):
         launch(kernel, table, hyper, 4, rescale)
         for i in range(4):
-            launch(optimizer.adam_array, twins[0][i], g[i], twins[1][i], twins[2][i], rows[i], rescale)
+            launch(optimizer.ADAM.array, twins[0][i], g[i], twins[1][i], twins[2][i], rows[i], rescale)
             lr, wd, clip, beta1, beta2, epsilon, _ = rows[i]
             weight, mean, square = (group[i] for group in reference)
             gradient = clipped(rescale * g[i].astype(D) + wd * weight, clip)
@@ -84,5 +84,5 @@ def test_adam_three_steps(dtype):
 
 def test_nan_and_infinite_gradients_under_clipping():
     w, g = np.zeros(4, F), np.array([np.nan, np.inf, -np.inf, 0.5], F)
-    launch(optimizer.sgd_array, w, g, np.array([1, 0, 2, 0, 0.0]), 1.0)
+    launch(optimizer.SGD.array, w, g, np.array([1, 0, 2, 0, 0.0]), 1.0)
     np.testing.assert_array_equal(w, [np.nan, -2, 2, -0.5])
