@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from numbagrad import launch as door
 from numbagrad import tape
 from numbagrad.array import wrote
 from numbagrad.errors import InPlaceError, MXNetError
@@ -14,7 +15,7 @@ from numbagrad.ops.casting import cast, write_cast
 from numbagrad.ops.dtypes import FLOAT32, floating, promote
 from numbagrad.ops.layout import Layout, layout
 from numbagrad.ops.registry import Composed, Elementwise, Loop
-from numbagrad.tape import Node, Projection, place, state
+from numbagrad.tape import Leaf, Node, Projection, made, place, state
 
 _FLOAT16 = np.dtype("float16")
 _NUMBERS = (int, float, np.generic)
@@ -23,79 +24,119 @@ _empty = np.empty
 
 def run_elementwise(op: Elementwise, args: tuple[Any, ...]) -> Any:
     """Apply an elementwise op to arrays and numbers."""
-    new = tape.new
     if len(args) == 1:
-        (x,) = args
-        if type(x) is new:
-            flat = x._flat
-            loop = op.same.get(flat.dtype)
-            if loop is not None:
-                n = flat.size
-                out = _empty(n, loop.out_dtype)
+        return run_unary(op, args[0])
+    if len(args) == 2:
+        return run_binary(op, args[0], args[1])
+    return _run_floats(op, args)
+
+
+def run_unary(op: Elementwise, x: Any) -> Any:
+    """Apply an elementwise op of one argument."""
+    if type(x) is tape.new:
+        flat = x._flat
+        loop = op.same.get(flat.dtype)
+        if loop is not None:
+            n = len(flat)
+            out = _empty(n, loop.out_dtype)
+            if door.mode is None:
+                loop.kernel.function(n, flat, out)
+            else:
                 launch(loop.kernel, n, flat, out)
-                result = new(out, x._shape)
-                if x._context is not None:
-                    result._context = x._context
-                if state.recording and place(x) is not None:
-                    _record(loop, args, (x._node,), (n,), (x._shape,), result)
-                return result
-    elif len(args) == 2:
-        x, y = args
-        if type(x) is new and type(y) is new and x._shape == y._shape:
-            flat = x._flat
-            loop = op.same.get(flat.dtype)
-            if loop is not None and y._flat.dtype == flat.dtype:
-                n = flat.size
-                out = _empty(n, loop.out_dtype)
-                launch(loop.kernel, n, flat, y._flat, out)
-                result = new(out, x._shape)
-                if x._context is not None:
-                    result._context = x._context
-                if state.recording:
-                    parents = (place(x), place(y))
-                    if parents[0] is not None or parents[1] is not None:
-                        _record(loop, args, parents, (n,), (x._shape, y._shape), result)
-                return result
-        if type(x) is new:
-            if type(y) is new:
-                dtype = x._flat.dtype
-                if dtype.kind == "f" and dtype is not _FLOAT16 and y._flat.dtype == dtype and op.arity == 2:
-                    plan = layout(op.name, (x._shape, y._shape))
+            shape = x._shape
+            result = made(out, shape, x._context)
+            node = x._node
+            if node is not None and state.recording and (type(node) is Leaf or place(x) is not None):
+                _record(loop, (x,), (node,), (n,), (shape,), result)
+            return result
+    return _run_elementwise_any(op, (x,))
+
+
+def run_binary(op: Elementwise, x: Any, y: Any) -> Any:
+    """Apply an elementwise op of two arguments."""
+    new = tape.new
+    if type(x) is new:
+        if type(y) is new:
+            flat, other = x._flat, y._flat
+            dtype, shape = flat.dtype, x._shape
+            if other.dtype is dtype or other.dtype == dtype:
+                if shape == y._shape:
+                    loop = op.same.get(dtype)
+                    if loop is not None:
+                        n = len(flat)
+                        out = _empty(n, loop.out_dtype)
+                        if door.mode is None:
+                            loop.kernel.function(n, flat, other, out)
+                        else:
+                            launch(loop.kernel, n, flat, other, out)
+                        result = made(out, shape, x._context)
+                        if (x._node is not None or y._node is not None) and state.recording:
+                            parents = (place(x), place(y))
+                            if parents[0] is not None or parents[1] is not None:
+                                _record(loop, (x, y), parents, (n,), (shape, shape), result)
+                        return result
+                if dtype.kind == "f" and dtype is not _FLOAT16 and op.arity == 2:
+                    plan = layout(op.name, (shape, y._shape))
                     if not plan.expand:
-                        return _run_planned(op, dtype, plan, args)
-            elif type(y) is float or type(y) is int:
-                return _with_number(op, x, y, "sk", x)
-        elif type(y) is new and (type(x) is float or type(x) is int):
-            return _with_number(op, x, y, "ks", y)
-    return _run_elementwise_any(op, args)
+                        return _run_planned(op, dtype, plan, (x, y))
+        elif type(y) is float or type(y) is int:
+            return _with_number(op, x, y, op.right, x)
+    elif type(y) is new and (type(x) is float or type(x) is int):
+        return _with_number(op, x, y, op.left, y)
+    return _run_elementwise_any(op, (x, y))
 
 
-def _with_number(op: Elementwise, x: Any, y: Any, pattern: str, array: Any) -> Any:
+def _with_number(op: Elementwise, x: Any, y: Any, loops: dict[np.dtype, Loop], array: Any) -> Any:
     """Apply a binary op to an array and a Python number, which does not widen."""
-    flat = array._flat
+    flat, shape = array._flat, array._shape
     dtype = flat.dtype
-    if dtype.kind != "f" or dtype is _FLOAT16 or op.arity != 2:
-        return _run_elementwise_any(op, (x, y))
-    loop = op.loop(dtype, pattern)
-    n = flat.size
+    loop = loops.get(dtype)
+    if loop is None:
+        if dtype.kind != "f" or dtype is _FLOAT16 or op.arity != 2:
+            return _run_elementwise_any(op, (x, y))
+        loop = loops[dtype] = op.loop(dtype, "sk" if array is x else "ks")
+    n = len(flat)
     out = _empty(n, loop.out_dtype)
-    if pattern == "sk":
+    if array is x:
         y = float(y)
         launch(loop.kernel, n, flat, y, out)
     else:
         x = float(x)
         launch(loop.kernel, n, x, flat, out)
-    result = tape.new(out, array._shape)
-    if array._context is not None:
-        result._context = array._context
-    if state.recording:
+    result = made(out, shape, array._context)
+    if array._node is not None and state.recording:
         node = place(array)
         if node is not None:
-            if pattern == "sk":
-                _record(loop, (x, y), (node, None), (n,), (array._shape, None), result)
+            if array is x:
+                _record(loop, (x, y), (node, None), (n,), (shape, None), result)
             else:
-                _record(loop, (x, y), (None, node), (n,), (None, array._shape), result)
+                _record(loop, (x, y), (None, node), (n,), (None, shape), result)
     return result
+
+
+def _run_floats(op: Elementwise, args: tuple[Any, ...]) -> Any:
+    """Apply an elementwise op to arrays of one float dtype and Python numbers; others go the longer way."""
+    new = tape.new
+    dtype = None
+    shapes = []
+    for arg in args:
+        kind = type(arg)
+        if kind is new:
+            if dtype is None:
+                dtype = arg._flat.dtype
+            elif arg._flat.dtype is not dtype:
+                break
+            shapes.append(arg._shape)
+        elif kind is float or kind is int:
+            shapes.append(None)
+        else:
+            break
+    else:
+        if dtype is not None and dtype.kind == "f" and dtype is not _FLOAT16 and op.arity == len(args):
+            plan = layout(op.name, tuple(shapes))
+            if not plan.expand:
+                return _run_planned(op, dtype, plan, tuple([float(a) if type(a) is int else a for a in args]))
+    return _run_elementwise_any(op, args)
 
 
 def _run_elementwise_any(op: Elementwise, args: tuple[Any, ...]) -> Any:
@@ -132,13 +173,12 @@ def _run_planned(op: Elementwise, dtype: np.dtype, plan: Layout, args: tuple[Any
     new = tape.new
     loop = op.loop(dtype, plan.pattern)
     sizes = plan.sizes
-    out = _empty(sizes[0] if len(sizes) == 1 else sizes[0] * sizes[1], loop.out_dtype)
+    out = _empty(plan.size, loop.out_dtype)
     launch(loop.kernel, *sizes, *[arg._flat if type(arg) is new else arg for arg in args], out)
-    result = new(out, plan.shape)
-    for arg in args:
-        if type(arg) is new:
-            result._context = arg._context
+    for first in args:
+        if type(first) is new:
             break
+    result = made(out, plan.shape, first._context)
     if state.recording:
         parents = tuple([place(arg) if type(arg) is new else None for arg in args])
         if any(parent is not None for parent in parents):
@@ -197,12 +237,14 @@ def finish(
     op: Composed, arrays: tuple[Any, ...], params: dict[str, Any], flat: Any, shape: tuple[int, ...], aux: Any = None
 ) -> Any:
     """Make the array of a call with one output, and record the call."""
-    result = tape.new(flat, shape, arrays[0]._storage) if op.view else tape.new(flat, shape)
     if not arrays:
-        return result
-    context = arrays[0]._context
-    if context is not None:
-        result._context = context
+        return made(flat, shape, None)
+    first = arrays[0]
+    if op.view:
+        result = tape.new(flat, shape, first._storage)
+        result._context = first._context
+    else:
+        result = made(flat, shape, first._context)
     if state.recording:
         parents: list[Any] = []
         found = False

@@ -32,6 +32,27 @@ new: Callable[..., Any] = Array
 """The class of arrays that ops return; ``numbagrad.nd`` sets it to NDArray."""
 
 
+_make = object.__new__
+_Storage = memory.Storage
+
+
+def made(flat: np.ndarray, shape: tuple[int, ...], context: Any) -> Any:
+    """What ``new(flat, shape)`` makes, under a device label: every op makes one, and constructors are slow."""
+    result = _make(new)  # type: ignore[arg-type]
+    result._flat = flat
+    result._shape = shape
+    if memory.Storage is _Storage:
+        storage = result._storage = _make(_Storage)
+        storage.array = flat
+        storage.version = 0
+        storage.pinned = False
+    else:
+        result._storage = memory.Storage(flat)
+    result._node = None
+    result._context = context
+    return result
+
+
 class RebindEpoch:
     """Counts how often an array that captured programs know got another storage, node or mark; they watch it."""
 

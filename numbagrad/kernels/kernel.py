@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from numbagrad.errors import MXNetError
-from numbagrad.native.compiler import PLAIN, njit
+from numbagrad.native.compiler import PLAIN, PYTHON_MODE, njit
 from numbagrad.native.thunk import RAISED
 
 ROLES = frozenset({"in", "out", "inout", "size", "scalar", "static"})
@@ -17,6 +17,14 @@ class LoopForm(NamedTuple):
     dtype: str
     pattern: str
     out_dtypes: tuple[str, ...]
+
+    @property
+    def one_signature(self) -> bool:
+        """Whether all calls have arguments of the same types: a large Python int is another type than a small one.
+
+        Such a kernel is called without Numba's dispatcher, which would look at the type of each argument.
+        """
+        return "k" not in self.pattern or self.dtype.startswith("float")
 
 
 class Kernel:
@@ -56,8 +64,13 @@ class Kernel:
 
     def _first_call(self, *arguments: Any) -> int:
         """Stands for `function` until its dispatcher is made; with `__getattr__` instead, all attributes are slow."""
-        self.function = self.compiled
-        return self.function(*arguments)
+        dispatcher = self.function = self.compiled
+        status = dispatcher(*arguments)
+        if self.loop is not None and self.loop.one_signature and not PYTHON_MODE:
+            compiled = dispatcher.overloads.get(tuple(map(dispatcher.typeof_pyval, arguments)))
+            if compiled is not None:
+                self.function = compiled.entry_point
+        return status
 
     @property
     def compiled(self) -> Any:

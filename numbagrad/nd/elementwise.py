@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numbagrad.dispatch import run_elementwise
+from numbagrad.dispatch import run_binary, run_elementwise, run_unary
 from numbagrad.errors import MXNetError
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.nd.output import deliver
@@ -78,7 +78,7 @@ _UNARY: dict[str, tuple[Elementwise, str]] = {
 
 def _unary(function_name: str, op: Elementwise, summary: str) -> Function:
     def function(data: NDArray, out: NDArray | None = None, name: str | None = None) -> NDArray:
-        result = run_elementwise(op, (data,))
+        result = run_unary(op, data)
         return result if out is None else deliver(result, out)
 
     kind = "float; of an int array float32" if op.result == "float" else "the dtype of `data`"
@@ -137,9 +137,9 @@ def _binary(function_name: str, op: Elementwise, of_numbers: Callable[[Any, Any]
     def function(lhs: Any, rhs: Any, out: NDArray | None = None, name: str | None = None) -> Any:
         if type(lhs) is NDArray or type(rhs) is NDArray:
             if op is a.power and isinstance(rhs, _NUMBERS) and rhs == 2:
-                result = run_elementwise(a.square, (lhs,))
+                result = run_unary(a.square, lhs)
             else:
-                result = run_elementwise(op, (lhs, rhs))
+                result = run_binary(op, lhs, rhs)
             return result if out is None else deliver(result, out)
         if isinstance(lhs, _NUMBERS) and isinstance(rhs, _NUMBERS):
             return of_numbers(lhs, rhs)
@@ -204,7 +204,7 @@ def _of_arrays(function_name: str, base: str, same_shape: bool) -> Function:
             raise TypeError(f"{function_name}: takes two NDArrays, not {type(lhs).__name__} and {type(rhs).__name__}")
         if same_shape and lhs._shape != rhs._shape:
             raise MXNetError(f"{function_name}: shapes {lhs._shape} and {rhs._shape} differ")
-        result = run_elementwise(op, (lhs, rhs))
+        result = run_binary(op, lhs, rhs)
         return result if out is None else deliver(result, out)
 
     function.__name__ = function.__qualname__ = function_name

@@ -1,6 +1,6 @@
 """NDArray: the array that programs hold."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from numbagrad import autograd, tape
 from numbagrad.array import Array, wrote
 from numbagrad.autograd import backward
 from numbagrad.context import CPU0, Context
-from numbagrad.dispatch import check_writable, update
+from numbagrad.dispatch import check_writable, run_binary, run_unary, update
 from numbagrad.errors import MXNetError
 from numbagrad.launch import reading
 from numbagrad.nd.reshaping import resolve_shape
@@ -21,6 +21,27 @@ from numbagrad.ops.shaping import identity, reshape, transpose
 from numbagrad.tape import Leaf, place, readable, rebound, state
 
 _NUMBERS = (int, float, np.generic)
+_PLAIN = frozenset({int, float})
+
+
+def _operator(op: Elementwise) -> Callable[["NDArray", Any], "NDArray"]:
+    """The method of an operator, with the array on the left."""
+
+    def method(self: "NDArray", other: Any) -> Any:
+        kind = type(other)
+        if kind is NDArray or kind in _PLAIN or isinstance(other, _NUMBERS):
+            return run_binary(op, self, other)
+        return NotImplemented
+
+    return method
+
+
+def _reflected(op: Elementwise) -> Callable[["NDArray", Any], "NDArray"]:
+    """The method of an operator, with the array on the right of a number."""
+    return lambda self, other: run_binary(op, other, self) if isinstance(other, _NUMBERS) else NotImplemented
+
+
+_power, _equal, _not_equal = _operator(a.power), _operator(a.equal), _operator(a.not_equal)
 
 
 class NDArray(Array):
@@ -293,73 +314,44 @@ class NDArray(Array):
     # ----------------------------------------------------------------------------------------- operators
 
     def __neg__(self) -> "NDArray":
-        return a.negative(self)
+        return run_unary(a.negative, self)
 
     def __pos__(self) -> "NDArray":
         return self
 
     def __abs__(self) -> "NDArray":
-        return a.absolute(self)
+        return run_unary(a.absolute, self)
 
-    def __add__(self, other: Any) -> "NDArray":
-        return _binary(a.add, self, other)
-
+    __add__ = _operator(a.add)
     __radd__ = __add__
-
-    def __sub__(self, other: Any) -> "NDArray":
-        return _binary(a.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> "NDArray":
-        return _reflected(a.subtract, self, other)
-
-    def __mul__(self, other: Any) -> "NDArray":
-        return _binary(a.multiply, self, other)
-
+    __sub__ = _operator(a.subtract)
+    __rsub__ = _reflected(a.subtract)
+    __mul__ = _operator(a.multiply)
     __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> "NDArray":
-        return _binary(a.divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> "NDArray":
-        return _reflected(a.divide, self, other)
-
-    def __floordiv__(self, other: Any) -> "NDArray":
-        return _binary(a.floor_divide, self, other)
-
-    def __rfloordiv__(self, other: Any) -> "NDArray":
-        return _reflected(a.floor_divide, self, other)
-
-    def __mod__(self, other: Any) -> "NDArray":
-        return _binary(a.mod, self, other)
-
-    def __rmod__(self, other: Any) -> "NDArray":
-        return _reflected(a.mod, self, other)
+    __truediv__ = _operator(a.divide)
+    __rtruediv__ = _reflected(a.divide)
+    __floordiv__ = _operator(a.floor_divide)
+    __rfloordiv__ = _reflected(a.floor_divide)
+    __mod__ = _operator(a.mod)
+    __rmod__ = _reflected(a.mod)
 
     def __pow__(self, other: Any) -> "NDArray":
-        if isinstance(other, _NUMBERS) and other == 2:
-            return a.square(self)
-        return _binary(a.power, self, other)
+        if type(other) is not NDArray and isinstance(other, _NUMBERS) and other == 2:
+            return run_unary(a.square, self)
+        return _power(self, other)
 
-    def __rpow__(self, other: Any) -> "NDArray":
-        return _reflected(a.power, self, other)
+    __rpow__ = _reflected(a.power)
 
     def __eq__(self, other: object) -> Any:
-        return False if other is None else _binary(a.equal, self, other)
+        return False if other is None else _equal(self, other)
 
     def __ne__(self, other: object) -> Any:
-        return True if other is None else _binary(a.not_equal, self, other)
+        return True if other is None else _not_equal(self, other)
 
-    def __lt__(self, other: Any) -> "NDArray":
-        return _binary(a.lesser, self, other)
-
-    def __le__(self, other: Any) -> "NDArray":
-        return _binary(a.lesser_equal, self, other)
-
-    def __gt__(self, other: Any) -> "NDArray":
-        return _binary(a.greater, self, other)
-
-    def __ge__(self, other: Any) -> "NDArray":
-        return _binary(a.greater_equal, self, other)
+    __lt__ = _operator(a.lesser)
+    __le__ = _operator(a.lesser_equal)
+    __gt__ = _operator(a.greater)
+    __ge__ = _operator(a.greater_equal)
 
     def __iadd__(self, other: Any) -> "NDArray":
         return update(a.add, self, other, "+=")
@@ -403,16 +395,6 @@ class NDArray(Array):
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
         return reshape(self, shape=resolve_shape(self._shape, tuple(int(n) for n in shape), reverse))
-
-
-def _binary(op: Elementwise, array: NDArray, other: Any) -> Any:
-    if type(other) is NDArray or isinstance(other, _NUMBERS):
-        return op(array, other)
-    return NotImplemented
-
-
-def _reflected(op: Elementwise, array: NDArray, other: Any) -> Any:
-    return op(other, array) if isinstance(other, _NUMBERS) else NotImplemented
 
 
 def _refuse_gpu(ctx: Context) -> None:

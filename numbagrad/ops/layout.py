@@ -16,6 +16,8 @@ class Layout(NamedTuple):
     sizes: tuple[int, ...]
     expand: tuple[int, ...]
     """Inputs that fit no letter and must be expanded to the full shape first."""
+    size: int
+    """The number of elements of the result."""
 
 
 def size_of(shape: Shape) -> int:
@@ -83,8 +85,7 @@ def layout(name: str, shapes: tuple[Shape | None, ...]) -> Layout:
                 turn = found[1]
                 letters.append(found[0])
     if turn is None:
-        return Layout(full, "".join(letters), (size,), tuple(expand))
+        return Layout(full, "".join(letters), (size,), tuple(expand), size)
     compact = [n for n in full if n != 1]
-    return Layout(
-        full, "".join(letters), (size_of(tuple(compact[:turn])), size_of(tuple(compact[turn:]))), tuple(expand)
-    )
+    sizes = (size_of(tuple(compact[:turn])), size_of(tuple(compact[turn:])))
+    return Layout(full, "".join(letters), sizes, tuple(expand), size)

@@ -234,6 +234,10 @@ class Elementwise(Op):
         self._loops: dict[tuple[np.dtype, str], Loop] = {}
         self.same: dict[np.dtype, Loop] = {}
         """The loops of the commonest pattern, all inputs of full size, by dtype."""
+        self.right: dict[np.dtype, Loop] = {}
+        """Those of an array and a number, as dispatch has asked for them."""
+        self.left: dict[np.dtype, Loop] = {}
+        """Those of a number and an array."""
         self._derivatives: dict[tuple[bool, ...], Derivative] = {}
 
     def __call__(self, *args: Any) -> Any:
