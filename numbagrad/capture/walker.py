@@ -22,29 +22,33 @@ from numba import from_dtype, types
 
 from numbagrad.native.cache import generated_module
 from numbagrad.native.compiler import PYTHON_MODE, njit
-from numbagrad.native.memory import call_thunk
+from numbagrad.native.memory import address, call_thunk
 
 HEADER = 5
+
+FIRST = np.int64(0)
+"""A number that Numba does not take for a literal, with a copy of the callee for each."""
 
 ROW = 2**40
 """Statuses are below this."""
 
 
 @njit
-def patch(code: Any, which: int, address: int) -> None:
-    """Write the address of array number `which` into the words that name it."""
+def patch(code: Any, which: int, address: int) -> int:
+    """Write the address of array number `which` into the words that name it; returns the next number."""
     bounds = code[3] + which
     first = code[bounds]
     at = code[4] + 2 * first
     for _ in range(code[bounds + 1] - first):
         code[code[at]] = address + code[at + 1]
         at += 2
+    return which + 1
 
 
 @njit
 def walk(code: Any) -> int:
     """Run the rows; 0, or :data:`ROW` times the number of the row that failed (from 1) plus its status."""
-    base = code.ctypes.data
+    base = address(code)
     at = code[1]
     scalars = code[2]
     for row in range(code[0]):
@@ -65,13 +69,15 @@ def entry(dtypes: tuple[str, ...]) -> Any:
     names = [f"x{j}" for j in range(len(dtypes))]
     lines = [
         f"# {' '.join(dtypes)}",
-        "from numbagrad.capture.walker import patch, walk",
+        "from numbagrad.capture.walker import FIRST, patch, walk",
         "from numbagrad.native.compiler import njit",
+        "from numbagrad.native.memory import address",
         "",
         "",
         "@njit",
         f"def run({', '.join(['code', *names])}):",
-        *[f"    patch(code, {j}, {name}.ctypes.data)" for j, name in enumerate(names)],
+        "    which = FIRST",
+        *[f"    which = patch(code, which, address({name}))" for name in names],
         "    return walk(code)",
         "",
     ]

@@ -40,15 +40,11 @@ Part = tuple[Kernel, tuple[Any, ...]]
 def _bias_piecewise(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> None:
     """Compute y = relu(y + b) where `act` is 1, y + b where it is 0; NaN stays NaN."""
     low = y.dtype.type(0) if act else y.dtype.type(-np.inf)
-    if has_bias:
-        for i in range(n):
-            row = piece(y, i * units, units)
-            for j in range(units):
-                value = row[j] + b[j]
-                row[j] = low if value <= low else value
-    elif act:
-        for i in range(n * units):
-            y[i] = low if y[i] <= low else y[i]
+    for i in range(n):
+        row = piece(y, i * units, units)
+        for j in range(units):
+            value = row[j] + b[j] if has_bias else row[j]
+            row[j] = low if value <= low else value
 
 
 @njit
@@ -188,7 +184,7 @@ def column_sum_into(g: Any, out: Any, n: int, units: int) -> int:
 def _dense(bias_act: Any) -> Kernel:
     @kernel("in in in out size size size static static", failures=TOO_LARGE)
     def dense(x: Any, w: Any, b: Any, y: Any, n: int, units: int, in_units: int, has_bias: int, act: int) -> int:
-        if n > blas.LONGEST or units > blas.LONGEST or in_units > blas.LONGEST:
+        if n | units | in_units > blas.LONGEST:
             return 1
         blas.gemm(_NO, _YES, n, units, in_units, y.dtype.type(1), x, w, y.dtype.type(0), y)
         if has_bias or act:
@@ -237,7 +233,7 @@ def _dense_vjp(act_vjp: Any) -> Kernel:
         act: int,
         what: int,
     ) -> int:
-        if n > blas.LONGEST or units > blas.LONGEST or in_units > blas.LONGEST:
+        if n | units | in_units > blas.LONGEST:
             return 1
         one = g.dtype.type(1)
         zero = g.dtype.type(0)

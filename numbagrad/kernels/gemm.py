@@ -18,7 +18,7 @@ TOO_LARGE = {1: (MXNetError, "gemm: a matrix has more than 2147483647 rows or co
 @kernel("in in out size size size static static scalar", failures=TOO_LARGE)
 def gemm(a: Any, b: Any, c: Any, m: int, n: int, k: int, ta: int, tb: int, alpha: float) -> int:
     """Compute C (m, n) = alpha op(A) op(B), op(A) being (m, k) and op(B) (k, n); float32 or float64."""
-    if m > blas.LONGEST or n > blas.LONGEST or k > blas.LONGEST:
+    if m | n | k > blas.LONGEST:
         return 1
     blas.gemm(ta, tb, m, n, k, a.dtype.type(alpha), a, b, a.dtype.type(0), c)
     return 0
@@ -27,7 +27,7 @@ def gemm(a: Any, b: Any, c: Any, m: int, n: int, k: int, ta: int, tb: int, alpha
 @kernel("in in inout size size size static static scalar", failures=TOO_LARGE)
 def gemm_into(a: Any, b: Any, c: Any, m: int, n: int, k: int, ta: int, tb: int, alpha: float) -> int:
     """Compute C (m, n) += alpha op(A) op(B); float32 or float64."""
-    if m > blas.LONGEST or n > blas.LONGEST or k > blas.LONGEST:
+    if m | n | k > blas.LONGEST:
         return 1
     blas.gemm(ta, tb, m, n, k, a.dtype.type(alpha), a, b, a.dtype.type(1), c)
     return 0
@@ -39,7 +39,7 @@ def gemm_update(a: Any, b: Any, w: Any, hyper: Any, m: int, n: int, k: int, ta: 
 
     `hyper` is a row of ``optimizer.SGD.columns`` without decay and clipping; its step count rises by one.
     """
-    if m > blas.LONGEST or n > blas.LONGEST or k > blas.LONGEST:
+    if m | n | k > blas.LONGEST:
         return 1
     blas.gemm(ta, tb, m, n, k, a.dtype.type(-(hyper[0] * rescale)), a, b, a.dtype.type(1), w)
     hyper[4] += 1.0
@@ -57,7 +57,7 @@ def _each(batch: int, m: int, n: int, k: int, ta: int, tb: int, a: Any, b: Any, 
 @kernel("in in out size size size size static static", failures=TOO_LARGE)
 def batch_gemm(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: int, tb: int) -> int:
     """Compute C[i] = op(A[i]) op(B[i]) for `batch` matrices that follow each other in a, b and c."""
-    if m > blas.LONGEST or n > blas.LONGEST or k > blas.LONGEST:
+    if m | n | k > blas.LONGEST:
         return 1
     _each(batch, m, n, k, ta, tb, a, b, a.dtype.type(0), c)
     return 0
@@ -66,7 +66,7 @@ def batch_gemm(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: i
 @kernel("in in inout size size size size static static", failures=TOO_LARGE)
 def batch_gemm_into(a: Any, b: Any, c: Any, batch: int, m: int, n: int, k: int, ta: int, tb: int) -> int:
     """Compute C[i] += op(A[i]) op(B[i]) for `batch` matrices that follow each other in a, b and c."""
-    if m > blas.LONGEST or n > blas.LONGEST or k > blas.LONGEST:
+    if m | n | k > blas.LONGEST:
         return 1
     _each(batch, m, n, k, ta, tb, a, b, a.dtype.type(1), c)
     return 0

@@ -32,17 +32,17 @@ LABEL_FAILURES = {
 def softmax_ce(x: Any, label: Any, loss: Any, dx: Any, n: int, classes: int, weight: float) -> int:
     """Compute loss[i] = -weight log(softmax(x[i])[label[i]]) and dx[i] = weight (softmax(x[i]) - onehot(label[i]))."""
     for i in range(n):
-        if label[i] != np.floor(label[i]):
+        if not (label[i] >= 0 and label[i] < classes):
+            return 256 * i + (1 if label[i] == label[i] else 2)
+        if label[i] != np.int64(label[i]):
             return 256 * i + 2
-        if label[i] < 0 or label[i] >= classes:
-            return 256 * i + 1
     factor = x.dtype.type(weight)
     shifts = scratch(n, x.dtype)
     softmax_rows(x, dx, shifts, loss, classes, x.dtype.type(1))
     for i in range(n):
         loss[i] = vmath.log(loss[i])
     for i in range(n):
-        at = i * classes + int(label[i])
+        at = i * classes + np.int64(label[i])
         loss[i] = factor * (loss[i] - (x[at] - shifts[i]))
         dx[at] -= x.dtype.type(1)
     if factor != 1:

@@ -14,7 +14,7 @@ from numbagrad.errors import MXNetError
 from numbagrad.kernels.kernel import kernel
 from numbagrad.native import rng
 from numbagrad.native.compiler import njit
-from numbagrad.native.memory import itemsize, scratch
+from numbagrad.native.memory import itemsize, piece, scratch
 
 _BLOCKS = np.uint64(rng.GROUP_BLOCKS)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -80,7 +80,8 @@ def uniform(state, out, n, low, high):
         rng.draw_group(state[rng.KEY], block, words)
         block += _BLOCKS
         rng.to_uniform(words, units)
-        target = out[start : min(start + group, n)]
+        rest = n - start
+        target = piece(out, start, rest if rest < group else group)
         for j in range(target.size):
             value = first + units[j] * span + units[j] * more
             target[j] = value if value < greatest else greatest

@@ -31,8 +31,8 @@ def block_sum(x: Any) -> float:
     """The sum in float64 of sums of :data:`_BLOCK` elements in the dtype of x."""
     total = np.float64(0)
     for start in range(0, x.size, _BLOCK):
-        size = min(_BLOCK, x.size - start)
-        block = piece(x, start, size)
+        rest = x.size - start
+        block = piece(x, start, rest if rest < _BLOCK else _BLOCK)
         part = x.dtype.type(0)
         for i in range(block.size):
             part += block[i]
@@ -45,7 +45,8 @@ def block_dot(x: Any, y: Any) -> float:
     """The sum of x y, as :func:`block_sum`."""
     total = np.float64(0)
     for start in range(0, x.size, _BLOCK):
-        size = min(_BLOCK, x.size - start)
+        rest = x.size - start
+        size = rest if rest < _BLOCK else _BLOCK
         left = piece(x, start, size)
         right = piece(y, start, size)
         part = x.dtype.type(0)

@@ -13,7 +13,10 @@ from numbagrad.native.compiler import intrinsic, njit
 from numbagrad.native.fortran import PRECISIONS, emit_call, emit_int32
 
 LONGEST = 2**31 - 1
-"""BLAS counts in int32: whoever calls :func:`gemm` or :func:`gemv` has checked that no size is larger."""
+"""BLAS counts in int32: whoever calls :func:`gemm` or :func:`gemv` has checked that no size is larger.
+
+The number is all ones, so that ``m | n | k`` is above it exactly if one of the sizes is.
+"""
 
 
 def _letter(builder: Any, flag: Any) -> Any:

@@ -126,6 +126,23 @@ def piece(typing_context, array, start, size):
     return signature, generate
 
 
+def _address_twin(array: Any) -> int:
+    return array.ctypes.data
+
+
+@intrinsic(_address_twin)
+def address(typing_context, array):
+    """The address of an array's first element, as int64: ``array.ctypes.data`` without its objects."""
+    if not isinstance(array, types.Array):
+        return None
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.ptrtoint(data, ir.IntType(64))
+
+    return types.int64(array), generate
+
+
 def _itemsize_twin(array: Any) -> int:
     return array.itemsize
 

@@ -9,8 +9,10 @@ seventh of the time.
 from typing import Any
 
 import llvmlite.binding as llvm
+from numba.core import typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, CompileResult
+from numba.core.compiler_machinery import PassManager
 
 from numbagrad.native.collector import held_back
 
@@ -91,14 +93,40 @@ def rebuild_linked(target: Any, *parts: Any) -> Any:
     return CompileResult._rebuild(_Loading(target), *parts)._replace(target_context=target)
 
 
+_PASSES = (
+    untyped_passes.TranslateByteCode,
+    untyped_passes.FixupArgs,
+    untyped_passes.IRProcessing,
+    untyped_passes.RewriteSemanticConstants,
+    untyped_passes.GenericRewrites,
+    untyped_passes.RewriteDynamicRaises,
+    untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.ReconstructSSA,
+    typed_passes.NopythonTypeInference,
+    typed_passes.PreLowerStripPhis,
+    typed_passes.NoPythonSupportedFeatureValidation,
+    typed_passes.IRLegalization,
+    typed_passes.AnnotateTypes,
+    typed_passes.NativeLowering,
+    typed_passes.NoPythonBackend,
+)
+"""Numba's passes for nopython mode, in its order, without those for what our kernels do not write: closures,
+comprehensions, array expressions, ``literal_unroll``, branches on None and functions inlined by Numba (LLVM inlines).
+"""
+
+
 class Pipeline(CompilerBase):
-    """Numba's own passes, into our kind of library."""
+    """Fewer passes than Numba's, into our kind of library."""
 
     library_class: Any = Library
 
     def define_pipelines(self) -> list[Any]:
         """The passes of nopython mode."""
-        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+        manager = PassManager("nopython")
+        for each in _PASSES:
+            manager.add_pass(each, each.__name__)
+        manager.finalize()
+        return [manager]
 
     def compile_extra(self, func: Any) -> Any:
         """Compile `func`."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from numbagrad.native import vmath
 from numbagrad.native.compiler import njit
-from numbagrad.native.memory import itemsize
+from numbagrad.native.memory import itemsize, piece
 from numbagrad.native.vmath.intrinsics import polynomial
 
 GROUP_BLOCKS = 32
@@ -174,8 +174,8 @@ def to_uniform(words, out):
         for j in range(GROUP_WORDS):
             out[j] = real(np.int32(words[j] >> 8)) * scale
     else:
-        high = words[: GROUP_WORDS // 2]
-        low = words[GROUP_WORDS // 2 :]
+        high = piece(words, 0, GROUP_WORDS // 2)
+        low = piece(words, GROUP_WORDS // 2, GROUP_WORDS // 2)
         upper, scale = real(2.0**26), real(2.0**-53)
         for j in range(GROUP_WORDS // 2):
             out[j] = (real(np.int32(high[j] >> 5)) * upper + real(np.int32(low[j] >> 6))) * scale

@@ -12,6 +12,8 @@ from numba import types
 from numba.core import cgutils
 from numba.core.compiler_lock import global_compiler_lock
 
+from numbagrad.native.pipeline import Library
+
 RAISED = 255
 """What a thunk returns where its function raises an exception; functions that tables call do so for want of memory."""
 
@@ -58,7 +60,7 @@ def thunk(compiled: Any, signature: tuple[Any, ...]) -> int:
     result = compiled.overloads[signature]
     context = result.target_context
     name = f"thunk{len(_libraries)}_{result.fndesc.llvm_func_name}"
-    library = context.codegen().create_library(name)
+    library = Library(context.codegen(), name)
     module = library.create_ir_module(name)
     function = ir.Function(module, ir.FunctionType(_WORD, [_WORD.as_pointer(), _SCALAR.as_pointer()]), name)
     builder = ir.IRBuilder(function.append_basic_block())
