@@ -22,7 +22,7 @@ from numbagrad.capture.variant import Variant
 from numbagrad.containers import flatten, rebuild
 from numbagrad.errors import CaptureError
 from numbagrad.native.cache import compilations
-from numbagrad.native.collector import held_back
+from numbagrad.collector import held_back
 from numbagrad.native.source import loop_source
 from numbagrad.tape import RebindEpoch, state
 

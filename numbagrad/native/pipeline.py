@@ -14,7 +14,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult
 from numba.core.compiler_machinery import PassManager
 
-from numbagrad.native.collector import held_back
+from numbagrad.collector import held_back
 
 
 class Library(JITCodeLibrary):
