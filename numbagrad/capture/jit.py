@@ -19,10 +19,10 @@ from numbagrad.capture.lower import lower
 from numbagrad.capture.passes import PASSES
 from numbagrad.capture.recorder import Recorder, Slot
 from numbagrad.capture.variant import Variant
+from numbagrad.collector import held_back
 from numbagrad.containers import flatten, rebuild
 from numbagrad.errors import CaptureError
 from numbagrad.native.cache import compilations
-from numbagrad.collector import held_back
 from numbagrad.native.source import loop_source
 from numbagrad.tape import RebindEpoch, state
 

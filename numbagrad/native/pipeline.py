@@ -98,10 +98,13 @@ _PASSES = (
     untyped_passes.FixupArgs,
     untyped_passes.IRProcessing,
     untyped_passes.RewriteSemanticConstants,
+    untyped_passes.DeadBranchPrune,
     untyped_passes.GenericRewrites,
     untyped_passes.RewriteDynamicRaises,
     untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.DeadBranchPrune,
     untyped_passes.ReconstructSSA,
+    untyped_passes.DeadBranchPrune,
     typed_passes.NopythonTypeInference,
     typed_passes.PreLowerStripPhis,
     typed_passes.NoPythonSupportedFeatureValidation,
@@ -111,7 +114,7 @@ _PASSES = (
     typed_passes.NoPythonBackend,
 )
 """Numba's passes for nopython mode, in its order, without those for what our kernels do not write: closures,
-comprehensions, array expressions, ``literal_unroll``, branches on None and functions inlined by Numba (LLVM inlines).
+comprehensions, array expressions, ``literal_unroll`` and functions inlined by Numba (LLVM inlines).
 """
 
 
