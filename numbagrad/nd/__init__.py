@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from numbagrad import dispatch, walk  # noqa: F401 - ops run once dispatch is there
 from numbagrad.nd import (
-    _internal,  # noqa: F401 - programs take it from here
+    _internal,
     contraction,
     contrib,
     copying,
@@ -29,6 +29,7 @@ from numbagrad.nd import (
 )
 from numbagrad.nd.indexing import getitem, setitem
 from numbagrad.nd.ndarray import NDArray
+from numbagrad.nd.refusal import door, doors
 
 FUNCTIONS: dict[str, Any] = {
     **contraction.FUNCTIONS,
@@ -50,7 +51,12 @@ FUNCTIONS: dict[str, Any] = {
 }
 """The functions by name."""
 
+FUNCTIONS = doors(FUNCTIONS)
 globals().update(FUNCTIONS)
+for _module in (contrib, linalg, random, _internal):
+    vars(_module).update(
+        doors({_name: getattr(_module, _name) for _name in _module.__all__ if _name not in contrib.LOOPS})
+    )
 op = sys.modules[__name__]
 """MXNet's home of the functions alone."""
 
@@ -90,6 +96,9 @@ _ATTACHED: dict[str, Any] = {
     **numpy_functions.METHODS,
     **ufuncs.METHODS,
 }
+for _name in ("reshape", "astype", "copyto", "as_in_context", "broadcast_to", "tostype", "transpose"):
+    _function = _ATTACHED.get(_name) or getattr(NDArray, _name)
+    _ATTACHED[_name] = door(_function, _name)
 for _name, _function in _ATTACHED.items():
     setattr(NDArray, _name, _function)
 

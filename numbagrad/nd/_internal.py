@@ -46,7 +46,7 @@ def _with_scalar(name: str, op: Elementwise, first: bool) -> Any:
 
     order = "the number, the array" if first else "the array, the number"
     parameters = {"data": REQUIRED, "scalar": 1.0, "is_int": True, "out": None, "name": None}
-    return spelled(name, f"{op.name} of {order}.", parameters, call)
+    return spelled(name, f"{op.name} of {order}.", parameters, call, {"data": NDArray, "scalar": float})
 
 
 def _crop_assign(

@@ -14,10 +14,21 @@ REQUIRED = Parameter.empty
 """The default of a parameter that has none."""
 
 
-def spelled(function_name: str, summary: str, parameters: dict[str, Any], call: Callable[..., Any]) -> Any:
-    """A function of `parameters` (name -> default, or REQUIRED), which hands them to `call` by name, but ``name``."""
+def spelled(
+    function_name: str,
+    summary: str,
+    parameters: dict[str, Any],
+    call: Callable[..., Any],
+    takes: dict[str, Any],
+) -> Any:
+    """A function of `parameters` (name -> default, or REQUIRED), which hands them to `call` by name, but ``name``.
+
+    `takes` says what parameters take, as annotations do.
+    """
     kind = Parameter.POSITIONAL_OR_KEYWORD
-    signature = Signature([Parameter(name, kind, default=value) for name, value in parameters.items()])
+    signature = Signature(
+        [Parameter(name, kind, default=value, annotation=takes.get(name, Any)) for name, value in parameters.items()]
+    )
 
     def function(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -65,7 +76,7 @@ def expect_choice(name: str, parameter: str, value: Any, choices: Iterable[str])
 
 def check_out(name: str, shape: tuple[int, ...], out: Any) -> None:
     """Refuse an `out` that cannot take the result: before a random stream or running statistics move."""
-    expect_array(name, out)
+    expect_array(f"{name}(out=)", out)
     check_writable(out, f"{name}(out=)")
     if out._shape != shape:
-        raise MXNetError(f"{name}: a result of shape {shape} cannot be written to an array of shape {out._shape}")
+        raise MXNetError(f"{name}(out=): a result of shape {shape} cannot be written to an array of shape {out._shape}")

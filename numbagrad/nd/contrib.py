@@ -183,6 +183,12 @@ def _stacked(name: str, outputs: list[Any]) -> Any:
     return stack(*outputs, axis=0)
 
 
+def _expect_callable(name: str, *functions: Any) -> None:
+    for function in functions:
+        if not callable(function):
+            raise TypeError(f"{name}: takes functions, not {type(function).__name__}")
+
+
 def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states: Any) -> tuple[Any, Any]:
     """Call `body` for each slice of `data` along axis 0, handing on states.
 
@@ -204,6 +210,7 @@ def foreach(body: Callable[[Any, Any], tuple[Any, Any]], data: Any, init_states:
     MXNetError
         If the lengths differ or are 0.
     """
+    _expect_callable("foreach", body)
     arrays = _listed(data)
     expect_array("foreach", *arrays)
     lengths = {array._shape[0] if array._shape else 0 for array in arrays}
@@ -246,6 +253,7 @@ def while_loop(
     ValueError
         Without `max_iterations`.
     """
+    _expect_callable("while_loop", cond, func)
     if max_iterations is None:
         raise ValueError("while_loop: max_iterations must be given")
     single = not isinstance(loop_vars, (list, tuple))
@@ -276,7 +284,12 @@ def while_loop(
 
 def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:
     """``then_func()`` if `pred`, an array of one element, is not 0, else ``else_func()``; `pred` is read."""
+    _expect_callable("cond", then_func, else_func)
     return then_func() if bool(pred) else else_func()
+
+
+LOOPS = ("cond", "foreach", "while_loop")
+"""What runs functions of its caller, whose errors are not ours to word."""
 
 
 __all__ = [

@@ -3,6 +3,7 @@
 import math
 import weakref
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,12 @@ def as_shape(shape: Any) -> Shape:
     ------
     MXNetError
         For a negative length.
+    TypeError
+        For a length that is no int.
     """
     if isinstance(shape, (int, np.integer)):
         shape = (shape,)
-    result = tuple([int(n) for n in shape])
+    result = tuple([index(n) for n in shape])
     for n in result:
         if n < 0:
             raise MXNetError(f"a shape cannot have a negative length: {result}")
@@ -251,18 +254,20 @@ def arange(
     Raises
     ------
     MXNetError
-        For a step of 0.
+        For a step of 0, or numbers that are not finite.
     """
     _check_label(ctx)
     if stop is None:
         start, stop = 0, start
     if step == 0:
         raise MXNetError("arange: the step cannot be 0")
+    if not math.isfinite(start + stop + step):
+        raise MXNetError(f"arange: start, stop and step must be finite, not {start}, {stop} and {step}")
     target = as_dtype(dtype)
     count = max(0, math.ceil((stop - start) / step))
     numbers = start + np.arange(count) * step
     if repeat != 1:
-        numbers = np.repeat(numbers, repeat)
+        numbers = np.repeat(numbers, index(repeat))
     flat = numbers.astype(target)
     return deliver(labelled(hosted(flat, flat.shape), ctx), out)
 
@@ -278,7 +283,7 @@ def linspace(
 ) -> NDArray:
     """`num` numbers at equal distances from `start` to `stop`, which is the last one if `endpoint`."""
     _check_label(ctx)
-    flat = np.linspace(start, stop, num, endpoint=endpoint).astype(as_dtype(dtype))
+    flat = np.linspace(float(start), float(stop), num, endpoint=endpoint).astype(as_dtype(dtype))
     return deliver(labelled(hosted(flat, flat.shape), ctx), out)
 
 
@@ -316,7 +321,9 @@ def moveaxis(tensor: NDArray, source: int | Sequence[int], destination: int | Se
     return transpose(tensor, axes=tuple(order))
 
 
-def histogram(a: NDArray, bins: Any = 10, range: Any = None) -> list[NDArray]:
+def histogram(
+    a: NDArray, bins: int | Sequence[float] | NDArray = 10, range: Sequence[float] | None = None
+) -> list[NDArray]:
     """How many elements of `a` lie in each bin, and the edges of the bins.
 
     Parameters
@@ -333,7 +340,11 @@ def histogram(a: NDArray, bins: Any = 10, range: Any = None) -> list[NDArray]:
         Counts (int64) and edges (in the dtype of `a`; those given).
     """
     edges = bins.asnumpy() if isinstance(bins, NDArray) else bins
-    counts, found = np.histogram(a.asnumpy(), edges, range)
+    if range is not None and len(range) != 2:
+        raise MXNetError(f"histogram: range is a pair of numbers, not {range}")
+    outer = None if range is None else (float(range[0]), float(range[1]))
+    values = a.asnumpy()
+    counts, found = np.histogram(values.view(np.uint8) if values.dtype.kind == "b" else values, edges, outer)
     target = bins._flat.dtype if isinstance(bins, NDArray) else a._flat.dtype if a._flat.dtype.kind == "f" else FLOAT32
     return [
         hosted(counts.astype(np.int64), counts.shape),

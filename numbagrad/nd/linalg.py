@@ -5,6 +5,7 @@ float64; float16 is computed in float32. Every function has derivatives of every
 """
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -317,7 +318,7 @@ def extractdiag(A: NDArray, offset: int = 0, out: NDArray | None = None, name: s
     """
     expect_array("extractdiag", A)
     square("extractdiag", A)
-    return deliver(diag(A, k=int(offset), axis1=-2, axis2=-1, name="extractdiag"), out)
+    return deliver(diag(A, k=index(offset), axis1=-2, axis2=-1, name="extractdiag"), out)
 
 
 def makediag(A: NDArray, offset: int = 0, out: NDArray | None = None, name: str | None = None) -> NDArray:
@@ -331,7 +332,7 @@ def makediag(A: NDArray, offset: int = 0, out: NDArray | None = None, name: str 
     expect_array("makediag", A)
     if not A._shape:
         raise MXNetError("makediag: an array without axes has no diagonal")
-    return deliver(make_diagonal(A, k=int(offset)), out)
+    return deliver(make_diagonal(A, k=index(offset)), out)
 
 
 def extracttrian(
@@ -354,7 +355,7 @@ def extracttrian(
         If there is no such diagonal.
     """
     expect_array("extracttrian", A)
-    return deliver(triangular.extract_triangle(A, offset=int(offset), lower=bool(lower)), out)
+    return deliver(triangular.extract_triangle(A, offset=index(offset), lower=bool(lower)), out)
 
 
 def maketrian(
@@ -368,7 +369,7 @@ def maketrian(
         If the length of the last axis is none of 1, 3, 6, 10, ...
     """
     expect_array("maketrian", A)
-    return deliver(triangular.make_triangle(A, offset=int(offset), lower=bool(lower)), out)
+    return deliver(triangular.make_triangle(A, offset=index(offset), lower=bool(lower)), out)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

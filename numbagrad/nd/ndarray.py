@@ -1,6 +1,7 @@
 """NDArray: the array that programs hold."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -244,7 +245,7 @@ class NDArray(Array):
         if other is self:
             import warnings
 
-            warnings.warn("copyto: an array cannot be copied onto itself", RuntimeWarning, stacklevel=2)
+            warnings.warn("copyto: an array cannot be copied onto itself", RuntimeWarning, stacklevel=3)
             return False
         if other._shape != self._shape:
             raise MXNetError(f"copyto: shape {self._shape} cannot be copied to shape {other._shape}")
@@ -370,7 +371,7 @@ class NDArray(Array):
 
     # -------------------------------------------------------------------------------------------- shapes
 
-    def reshape(self, *shape: Any, **kwargs: Any) -> "NDArray":
+    def reshape(self, *shape: int | Sequence[int], **kwargs: Any) -> "NDArray":
         """The elements in another shape; a view on the same memory.
 
         Parameters
@@ -394,7 +395,8 @@ class NDArray(Array):
         assert shape, "reshape: a shape must be given"
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
-        return reshape(self, shape=resolve_shape(self._shape, tuple(int(n) for n in shape), reverse))
+        codes = tuple([index(n) for n in shape])  # type: ignore[arg-type]
+        return reshape(self, shape=resolve_shape(self._shape, codes, reverse))
 
 
 def _refuse_gpu(ctx: Context) -> None:

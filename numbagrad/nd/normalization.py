@@ -1,5 +1,6 @@
 """Normalization with MXNet's signatures."""
 
+from operator import index
 from typing import Any
 
 from numbagrad.errors import MXNetError
@@ -165,7 +166,7 @@ def GroupNorm(
     MXNetError
         Where shapes do not fit.
     """
-    return _group_norm("GroupNorm", data, gamma, beta, int(num_groups), eps, out)
+    return _group_norm("GroupNorm", data, gamma, beta, index(num_groups), eps, out)
 
 
 def InstanceNorm(

@@ -16,6 +16,7 @@ from numbagrad.nd.contraction import einsum
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.nd.output import deliver
 from numbagrad.nd.reduction import _whole, cumsum
+from numbagrad.nd.refusal import door
 from numbagrad.nd.ufuncs import as_ndarray, by_numpy
 from numbagrad.ops import arithmetic, joining, linalg, reduction
 from numbagrad.ops.casting import cast
@@ -39,7 +40,7 @@ READING: frozenset[Callable[..., Any]] = frozenset(
 def _stands_for(*functions: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def register(ours: Callable[..., Any]) -> Callable[..., Any]:
         for function in functions:
-            FUNCTIONS[function] = ours
+            FUNCTIONS[function] = door(ours, f"np.{function.__name__}")
         return ours
 
     return register
@@ -54,13 +55,7 @@ def _array_function(
     name = f"np.{function.__name__}"
     ours = FUNCTIONS.get(function)
     if ours is not None:
-        try:
-            return ours(*args, **kwargs)
-        except TypeError as error:
-            head = f"{ours.__qualname__}() "  # got an unexpected keyword argument, missing ...
-            if not str(error).startswith(head):
-                raise
-            raise TypeError(f"{name} of an NDArray: {str(error).removeprefix(head)}") from None
+        return ours(*args, **kwargs)
     if function in READING:
         copies = [x.asnumpy() if isinstance(x, NDArray) else x for x in args]
         return function(*copies, **kwargs)

@@ -28,13 +28,9 @@ def deliver(result: Any, out: Any) -> Any:
         return result
     if isinstance(result, (list, tuple)):
         return _deliver_all(result, out)
-    if not isinstance(out, NDArray):
-        raise TypeError(f"out= takes an NDArray, not {type(out).__name__}")
     if out is result:
         return out
-    if out._shape != result._shape:
-        raise MXNetError(f"out=: a result of shape {result._shape} cannot be written to an array of {out._shape}")
-    check_writable(out, "out=")
+    _check(result, out)
     recorded = state.recording and result._node is not None
     if recorded:
         held = identity(result) if type(result._node) is Leaf else result
@@ -50,15 +46,24 @@ def deliver(result: Any, out: Any) -> Any:
     return out
 
 
+def _check(result: Any, out: Any) -> None:
+    """Refuse an `out` that cannot take the result."""
+    if not isinstance(out, NDArray):
+        raise TypeError(f"out=: takes an NDArray, not {type(out).__name__}")
+    if out._shape != result._shape:
+        raise MXNetError(f"out=: a result of shape {result._shape} cannot be written to an array of shape {out._shape}")
+    check_writable(out, "out=")
+
+
 def _deliver_all(results: Sequence[Any], outs: Any) -> Any:
     if isinstance(outs, NDArray):
         outs = [outs]
+    if not isinstance(outs, (list, tuple)):
+        raise TypeError(f"out=: takes a list of NDArrays, not {type(outs).__name__}")
     if len(outs) != len(results):
         raise MXNetError(f"out=: {len(results)} results cannot be written to {len(outs)} arrays")
     for result, out in zip(results, outs, strict=True):
-        if out._shape != result._shape:
-            raise MXNetError(f"out=: a result of shape {result._shape} cannot be written to an array of {out._shape}")
-        check_writable(out, "out=")
+        _check(result, out)
     for result, out in zip(results, outs, strict=True):
         deliver(result, out)
     return outs

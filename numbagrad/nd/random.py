@@ -6,6 +6,7 @@ each gives `shape` numbers, and the result has the shape of the parameters follo
 """
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from numbagrad.context import Context
 from numbagrad.errors import MXNetError
 from numbagrad.kernels import random as kernels
 from numbagrad.kernels.kernel import Kernel
-from numbagrad.nd.arguments import REQUIRED, expect_array, spelled
+from numbagrad.nd.arguments import REQUIRED, check_out, expect_array, spelled
 from numbagrad.nd.creation import _check_label, as_shape, hosted, labelled
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.nd.output import deliver
@@ -25,6 +26,7 @@ from numbagrad.ops.dtypes import FLOAT32, as_dtype
 from numbagrad.ops.indexing import positions, take, take_
 from numbagrad.ops.layout import Shape, size_of
 
+Value = float | NDArray
 _FLOAT64 = np.dtype("float64")
 _INT64 = np.dtype("int64")
 
@@ -67,21 +69,27 @@ def _sample(
     if shape is None and out is not None and lead is None:
         shape = out._shape
     drawn = as_shape((1,) if shape is None and lead is None else () if shape is None else shape)
+    if out is not None:
+        check_out(name, (lead or ()) + drawn, out)
     flat = stream.draw_rows(kernel, parameters, size_of(drawn), dtype)
     return deliver(labelled(NDArray(flat, (lead or ()) + drawn), ctx), out)
 
 
-def _number_sample(kernel: Kernel, a: float, b: float, shape: Any, dtype: np.dtype, ctx: Any, out: Any) -> NDArray:
+def _number_sample(
+    name: str, kernel: Kernel, a: float, b: float, shape: Any, dtype: np.dtype, ctx: Any, out: Any
+) -> NDArray:
     """Draw by a kernel that takes two numbers."""
     _check_label(ctx)
     drawn = as_shape(shape if shape is not None else (1,) if out is None else out._shape)
+    if out is not None:
+        check_out(name, drawn, out)
     flat = stream.draw(kernel, size_of(drawn), dtype, a, b)
     return deliver(labelled(NDArray(flat, drawn), ctx), out)
 
 
 def uniform(
-    low: Any = 0,
-    high: Any = 1,
+    low: Value = 0,
+    high: Value = 1,
     shape: Any = None,
     dtype: Any = None,
     ctx: Context | None = None,
@@ -109,12 +117,12 @@ def uniform(
     target = _real("uniform", dtype)
     if isinstance(low, NDArray) or isinstance(high, NDArray):
         return _sample("uniform", kernels.uniform_rows, (low, high), shape, target, ctx, out)
-    return _number_sample(kernels.uniform, float(low), float(high), shape, target, ctx, out)
+    return _number_sample("uniform", kernels.uniform, float(low), float(high), shape, target, ctx, out)
 
 
 def normal(
-    loc: Any = 0,
-    scale: Any = 1,
+    loc: Value = 0,
+    scale: Value = 1,
     shape: Any = None,
     dtype: Any = None,
     ctx: Context | None = None,
@@ -132,11 +140,16 @@ def normal(
     target = _real("normal", dtype)
     if isinstance(loc, NDArray) or isinstance(scale, NDArray):
         return _sample("normal", kernels.normal_rows, (loc, scale), shape, target, ctx, out)
-    return _number_sample(kernels.normal, float(loc), float(scale), shape, target, ctx, out)
+    return _number_sample("normal", kernels.normal, float(loc), float(scale), shape, target, ctx, out)
 
 
 def randn(
-    *shape: int, dtype: Any = None, loc: Any = 0, scale: Any = 1, ctx: Context | None = None, out: Any = None
+    *shape: int,
+    dtype: Any = None,
+    loc: Value = 0,
+    scale: Value = 1,
+    ctx: Context | None = None,
+    out: Any = None,
 ) -> NDArray:
     """Normal numbers of a shape given axis by axis: ``randn(2, 3)``.
 
@@ -178,17 +191,24 @@ def randint(
     target = np.dtype("int32") if _left_out(dtype) else as_dtype(dtype)
     if target.name not in ("int32", "int64"):
         raise MXNetError(f"randint: dtype is int32 or int64, not {target}")
-    low, high = int(low), int(high)
+    low, high = index(low), index(high)
     limits = np.iinfo(target)
-    if low < limits.min or high - 1 > limits.max or high > np.iinfo(np.int64).max:
+    if low < limits.min or max(low, high - 1) > limits.max or high > np.iinfo(np.int64).max:
         raise MXNetError(f"randint: the range [{low}, {high}) is beyond {target}")
     drawn = as_shape(shape if shape is not None else (1,) if out is None else out._shape)
+    if out is not None:
+        check_out("randint", drawn, out)
     flat = stream.draw(kernels.randint, size_of(drawn), target, low, high)
     return deliver(labelled(NDArray(flat, drawn), ctx), out)
 
 
 def exponential(
-    scale: Any = 1, shape: Any = None, dtype: Any = None, ctx: Context | None = None, out: Any = None, **kwargs: Any
+    scale: Value = 1,
+    shape: Any = None,
+    dtype: Any = None,
+    ctx: Context | None = None,
+    out: Any = None,
+    **kwargs: Any,
 ) -> NDArray:
     """Exponential numbers of mean `scale`; the arguments are those of :func:`uniform`."""
     _only_name("exponential", kwargs)
@@ -196,8 +216,8 @@ def exponential(
 
 
 def gamma(
-    alpha: Any = 1,
-    beta: Any = 1,
+    alpha: Value = 1,
+    beta: Value = 1,
     shape: Any = None,
     dtype: Any = None,
     ctx: Context | None = None,
@@ -210,7 +230,7 @@ def gamma(
 
 
 def poisson(
-    lam: Any = 1, shape: Any = None, dtype: Any = None, ctx: Context | None = None, out: Any = None, **kwargs: Any
+    lam: Value = 1, shape: Any = None, dtype: Any = None, ctx: Context | None = None, out: Any = None, **kwargs: Any
 ) -> NDArray:
     """Poisson numbers of mean `lam`, as floats; the arguments are those of :func:`uniform`."""
     _only_name("poisson", kwargs)
@@ -218,8 +238,8 @@ def poisson(
 
 
 def negative_binomial(
-    k: Any = 1,
-    p: Any = 1,
+    k: Value = 1,
+    p: Value = 1,
     shape: Any = None,
     dtype: Any = None,
     ctx: Context | None = None,
@@ -233,8 +253,8 @@ def negative_binomial(
 
 
 def generalized_negative_binomial(
-    mu: Any = 1,
-    alpha: Any = 1,
+    mu: Value = 1,
+    alpha: Value = 1,
     shape: Any = None,
     dtype: Any = None,
     ctx: Context | None = None,
@@ -248,7 +268,7 @@ def generalized_negative_binomial(
 
 
 def bernoulli(
-    prob: Any = 0.5, shape: Any = None, dtype: Any = None, ctx: Context | None = None, out: Any = None
+    prob: Value = 0.5, shape: Any = None, dtype: Any = None, ctx: Context | None = None, out: Any = None
 ) -> NDArray:
     """1 with probability `prob`, else 0; of any dtype, float32 by default."""
     return _sample("bernoulli", kernels.bernoulli, (prob,), shape, as_dtype(dtype), ctx, out)
@@ -291,6 +311,8 @@ def multinomial(
     drawn = as_shape(() if shape is None else shape)
     result_shape = (lead + drawn) or (1,)
     rows, per_row = size_of(lead), size_of(drawn)
+    if out is not None and not get_prob:
+        check_out("multinomial", result_shape, out)
     drawn_classes = NDArray(stream.draw_classes(data._flat, rows, classes, per_row), result_shape)
     samples = cast(drawn_classes, dtype=target)
     samples._context = data._context
@@ -306,6 +328,8 @@ def shuffle(data: NDArray, out: Any = None, **kwargs: Any) -> NDArray:
     _only_name("shuffle", kwargs)
     if not data._shape:
         raise MXNetError("shuffle: takes an array of at least one axis")
+    if out is not None:
+        check_out("shuffle", data._shape, out)
     order = stream.draw(kernels.permutation, data._shape[0], _INT64)
     return deliver(take(data, NDArray(order, order.shape)), out)
 
@@ -328,7 +352,7 @@ class _Spelling(NamedTuple):
     sample: tuple[str, ...]
 
 
-def _by_rate(lam: Any = 1, *rest: Any, **more: Any) -> NDArray:
+def _by_rate(lam: Value = 1, *rest: Any, **more: Any) -> NDArray:
     """Exponential numbers by their rate, one over the mean."""
     return exponential(1 / lam, *rest, **more)
 
@@ -345,13 +369,18 @@ _SPELLINGS = {
 }
 
 
+def _kinds(name: str, spelling: _Spelling) -> dict[str, Any]:
+    """What the parameters of a distribution are where they are no arrays."""
+    return dict.fromkeys(spelling.random, int if name == "randint" else float)
+
+
 def _random_operator(name: str, spelling: _Spelling) -> Any:
     def draw(shape: Any, ctx: Any, dtype: Any, out: Any, **values: Any) -> NDArray:
         return spelling.sampler(*values.values(), shape=shape, ctx=ctx, dtype=dtype, out=out)
 
     tail = {"shape": None, "ctx": None, "dtype": None, "out": None, "name": None}
     summary = f"{name} numbers by parameters that are numbers; see ``nd.random.{name}``."
-    return spelled(f"random_{name}", summary, {**spelling.random, **tail}, draw)
+    return spelled(f"random_{name}", summary, {**spelling.random, **tail}, draw, _kinds(name, spelling))
 
 
 def _sample_operator(name: str, spelling: _Spelling) -> Any:
@@ -361,9 +390,8 @@ def _sample_operator(name: str, spelling: _Spelling) -> Any:
 
     summary = f"{name} numbers, `shape` of them for each element of parameters that are arrays of one shape."
     required = dict.fromkeys(spelling.sample, REQUIRED)
-    return spelled(
-        f"sample_{name}", summary, {**required, "shape": None, "dtype": None, "out": None, "name": None}, draw
-    )
+    parameters = {**required, "shape": None, "dtype": None, "out": None, "name": None}
+    return spelled(f"sample_{name}", summary, parameters, draw, dict.fromkeys(required, NDArray))
 
 
 def _like_operator(name: str, spelling: _Spelling) -> Any:
@@ -373,7 +401,7 @@ def _like_operator(name: str, spelling: _Spelling) -> Any:
 
     summary = f"{name} numbers in the shape and dtype of `data`; see ``nd.random.{name}``."
     parameters = {"data": REQUIRED, **spelling.random, "out": None, "name": None}
-    return spelled(f"{name}_like", summary, parameters, draw)
+    return spelled(f"{name}_like", summary, parameters, draw, {"data": NDArray, **_kinds(name, spelling)})
 
 
 _RANDOM = {f"random_{name}": _random_operator(name, spelling) for name, spelling in _SPELLINGS.items()}

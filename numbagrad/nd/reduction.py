@@ -251,7 +251,7 @@ def multi_all_finite(
 ) -> NDArray:
     """:func:`all_finite` of all elements of several arrays."""
     if num_arrays is not None and num_arrays != len(data):
-        raise MXNetError(f"multi_all_finite: {len(data)} arrays, num_arrays={num_arrays}")
+        raise MXNetError(f"multi_all_finite: num_arrays is {num_arrays!r}, but there are {len(data)} arrays")
     result = _finite("multi_all_finite", data, None)
     return deliver(result if init_output or out is None else arithmetic.minimum(result, out), out)
 
@@ -260,7 +260,7 @@ def multi_sum_sq(*data: NDArray, num_arrays: int | None = None, out: Any = None,
     """The sum of squares of each of several arrays, in float32."""
     expect_array("multi_sum_sq", *data)
     if not data or num_arrays not in (None, len(data)):
-        raise MXNetError(f"multi_sum_sq: {len(data)} arrays, num_arrays={num_arrays}")
+        raise MXNetError(f"multi_sum_sq: num_arrays is {num_arrays!r}, but there are {len(data)} arrays")
     sums = [cast(sum(arithmetic.square(array)), dtype=FLOAT32) for array in data]
     return deliver(concat(sums, 0, "multi_sum_sq"), out)
 

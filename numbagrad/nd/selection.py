@@ -6,6 +6,7 @@ may have any numeric dtype, fractions are cut off; their gradient is zero.
 
 import builtins
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from numbagrad.errors import MXNetError
 from numbagrad.kernels.strided import contiguous_strides
 from numbagrad.nd.arguments import expect_array
+from numbagrad.nd.creation import as_shape
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.nd.output import deliver
 from numbagrad.ops import arithmetic, indexing, slicing
@@ -119,9 +121,10 @@ def one_hot(
 ) -> NDArray:
     """A new last axis of length `depth`: `on_value` at the index (if it is in range), `off_value` elsewhere."""
     expect_array("one_hot", indices)
+    depth = index(depth)
     if depth < 0:
         raise MXNetError(f"one_hot: depth {depth} is negative")
-    result = indexing.one_hot(indices, depth=int(depth), on=on_value, off=off_value, dtype=as_dtype(dtype))
+    result = indexing.one_hot(indices, depth=depth, on=on_value, off=off_value, dtype=as_dtype(dtype))
     return deliver(result, out)
 
 
@@ -162,8 +165,7 @@ def scatter_nd(
         If the shapes do not fit.
     """
     expect_array("scatter_nd", data, indices)
-    target = (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
-    return deliver(indexing.scatter_nd(data, indices, shape=target), out)
+    return deliver(indexing.scatter_nd(data, indices, shape=as_shape(shape)), out)
 
 
 def Embedding(
@@ -198,14 +200,16 @@ def Embedding(
     shape = weight._shape
     wanted = tuple(n if given is None else given for n, given in zip(shape, (input_dim, output_dim), strict=False))
     if len(shape) != 2 or wanted != shape:
-        raise MXNetError(f"Embedding: a weight of shape {shape} is not the table {(input_dim, output_dim)}")
+        raise MXNetError(
+            f"Embedding: a weight of shape {shape} is no table of (input_dim, output_dim) = {(input_dim, output_dim)}"
+        )
     return deliver(indexing.embedding(weight, data), out)
 
 
 def _sizes(name: str, shape: int | Sequence[int]) -> list[int]:
     """How far apart neighbours along each axis of `shape` are."""
-    lengths = [int(shape)] if isinstance(shape, (int, np.integer)) else [int(n) for n in shape]
-    if any(n < 1 for n in lengths[1:]) or not lengths:
+    lengths = [int(shape)] if isinstance(shape, (int, np.integer)) else [index(n) for n in shape]
+    if any(n < 1 for n in lengths[1:]) or not lengths or lengths[0] < -1:
         raise MXNetError(f"{name}: {shape} is no shape; only its first length may be left open with -1")
     return list(contiguous_strides((1, *lengths[1:])))
 
@@ -248,7 +252,7 @@ def _bounds(name: str, value: Bounds, ndim: int) -> list[int | None]:
         value = (value,)
     if len(value) > ndim:
         raise MXNetError(f"{name}: {len(value)} axes are sliced, the array has {ndim}")
-    return [None if one is None else int(one) for one in value]
+    return [None if one is None else index(one) for one in value]
 
 
 def _cut(x: NDArray, slices: Sequence[builtins.slice]) -> NDArray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ Name = str | None
 
 
 def _ints(value: int | Sequence[int]) -> tuple[int, ...]:
-    return (int(value),) if isinstance(value, (int, np.integer)) else tuple(int(n) for n in value)
+    return (int(value),) if isinstance(value, (int, np.integer)) else tuple(index(n) for n in value)
 
 
 def _moved(data: NDArray, shape: Shape, inplace: bool, out: Out) -> NDArray:
@@ -399,7 +400,7 @@ def split_v2(
             raise MXNetError(f"split_v2: axis {k} of {ary._shape} cannot be split into {count} equal parts")
         lengths = [n // count] * count
     else:
-        marks = [slice(None, mark).indices(n)[1] for mark in (int(m) for m in indices_or_sections)]
+        marks = [slice(None, mark).indices(n)[1] for mark in (index(m) for m in indices_or_sections)]
         edges = [0, *marks, n]
         if any(b < a for a, b in pairwise(edges)):
             raise MXNetError(f"split_v2: the positions {tuple(indices_or_sections)} do not increase")

@@ -11,10 +11,12 @@ import numpy as np
 
 from numbagrad.containers import flatten, rebuild
 from numbagrad.dispatch import run_elementwise
+from numbagrad.errors import MXNetError
 from numbagrad.nd.creation import array
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.nd.output import deliver
 from numbagrad.nd.products import matmul
+from numbagrad.nd.refusal import renamed
 from numbagrad.ops import arithmetic as a
 from numbagrad.ops import piecewise
 from numbagrad.ops.casting import cast
@@ -94,7 +96,9 @@ def _array_ufunc(
         raise TypeError(f"{name}.at writes in place, which an NDArray does not take; use x[...] = or nd.scatter_nd")
     for value in inputs:
         if not isinstance(value, (NDArray, np.ndarray, int, float, np.generic, list, tuple)):
-            return NotImplemented
+            if hasattr(value, "__array_ufunc__"):
+                return NotImplemented
+            raise TypeError(f"{name}: takes arrays and numbers, not {type(value).__name__}")
     test = _TESTS.get(ufunc.__name__)
     op = _VALUES.get(ufunc.__name__) if test is None else test
     known = op is not None or ufunc in (np.matmul, np.positive)
@@ -110,14 +114,17 @@ def _array_ufunc(
         raise TypeError(f"{name}: where= is not supported; use np.where(condition, {name}(...), x)")
     if kwargs:
         raise TypeError(f"{name}: {', '.join(kwargs)} is not supported; use astype for another dtype")
-    if ufunc is np.matmul:
-        result = matmul(as_ndarray(inputs[0]), as_ndarray(inputs[1]))
-    else:
-        operands = tuple(x if isinstance(x, (int, float, np.generic)) else as_ndarray(x) for x in inputs)
-        result = identity(operands[0]) if op is None else run_elementwise(op, operands)
-        if test is not None:
-            result = cast(result, dtype=_BOOL)
-    return deliver(result, out)
+    try:
+        if ufunc is np.matmul:
+            result = matmul(as_ndarray(inputs[0]), as_ndarray(inputs[1]))
+        else:
+            operands = tuple(x if isinstance(x, (int, float, np.generic)) else as_ndarray(x) for x in inputs)
+            result = identity(operands[0]) if op is None else run_elementwise(op, operands)
+            if test is not None:
+                result = cast(result, dtype=_BOOL)
+        return deliver(result, out)
+    except (MXNetError, TypeError) as error:
+        raise type(error)(renamed(name, str(error))) from None
 
 
 METHODS: dict[str, Any] = {"__array_ufunc__": _array_ufunc}

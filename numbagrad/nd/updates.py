@@ -15,7 +15,7 @@ from numbagrad.kernels import adaptive
 from numbagrad.kernels import optimizer as kernels
 from numbagrad.kernels.kernel import Kernel
 from numbagrad.launch import launch
-from numbagrad.nd.arguments import REQUIRED, expect_array, spelled
+from numbagrad.nd.arguments import REQUIRED, check_out, expect_array, spelled
 from numbagrad.nd.indexing import setitem
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.nd.output import deliver
@@ -134,6 +134,8 @@ def _update_operator(name: str, update: _Update, wide: bool) -> Any:
             raise MXNetError(f"{title}: a weight is of a floating-point dtype, not {weight._flat.dtype}")
         for array in list(arrays.values())[1:]:
             check_writable(array, title)
+        if out is not None:
+            check_out(title, weight._shape, out)
         clip = given["clip_grad" if "clip_grad" in given else "clip_gradient"]
         middle = [given[entry] if isinstance(entry, str) else entry for entry in update.row]
         made = update.made
@@ -141,12 +143,10 @@ def _update_operator(name: str, update: _Update, wide: bool) -> Any:
             if given[made] is None:
                 raise TypeError(f"{title}: {made}, the number of the step, must be given")
             made = given[made] - 1
-        row = np.array([given["lr"], given["wd"], clip, *middle, made], np.float64)
+        row = np.array([float(number) for number in (given["lr"], given["wd"], clip, *middle, made)])
         result = weight
         if out is not weight:
             result = NDArray(cast_flat(weight._flat, weight._flat.dtype), weight._shape)
-        else:
-            check_writable(weight, title)
         if wide:
             master = given["weight32"]
             _run(update.kernel, master._flat, grad, states, row, float(given["rescale_grad"]))
@@ -160,7 +160,9 @@ def _update_operator(name: str, update: _Update, wide: bool) -> Any:
     masters = ("weight32",) if wide else ()
     arrays = dict.fromkeys(("weight", "grad", *update.states, *masters), REQUIRED)
     summary = f"One step of an optimiser: the new weight; {', '.join(update.states) or 'nothing'} written in place."
-    return spelled(title, summary, {**arrays, **update.defaults, "out": None, "name": None}, call)
+    parameters = {**arrays, **update.defaults, "out": None, "name": None}
+    takes = {**dict.fromkeys(arrays, NDArray), **dict.fromkeys(update.defaults, float)}
+    return spelled(title, summary, parameters, call, takes)
 
 
 def lamb_update_phase1(
@@ -181,14 +183,19 @@ def lamb_update_phase1(
 ) -> NDArray:
     """The direction of a step of LAMB number `t`; `mean` and `var` are written in place."""
     _checked("lamb_update_phase1", weight, {"grad": grad, "mean": mean, "var": var})
+    if out is not None:
+        check_out("lamb_update_phase1", weight._shape, out)
+    for array in (mean, var):
+        check_writable(array, "lamb_update_phase1")
+    wd, epsilon = float(wd), float(epsilon)
+    made1, made2 = (1 - beta1**t, 1 - beta2**t) if bias_correction else (1.0, 1.0)
     g = a.multiply(grad, float(rescale_grad))
     if clip_gradient > 0:
         g = a.clip(g, -float(clip_gradient), float(clip_gradient))
     mean._assign(a.add(a.multiply(mean, beta1), a.multiply(g, 1 - beta1)))
     var._assign(a.add(a.multiply(var, beta2), a.multiply(a.square(g), 1 - beta2)))
-    made1, made2 = (1 - beta1**t, 1 - beta2**t) if bias_correction else (1.0, 1.0)
-    step = a.divide(a.divide(mean, made1), a.add(a.sqrt(a.divide(var, made2)), float(epsilon)))
-    return deliver(a.add(step, a.multiply(weight, float(wd))), out)
+    step = a.divide(a.divide(mean, made1), a.add(a.sqrt(a.divide(var, made2)), epsilon))
+    return deliver(a.add(step, a.multiply(weight, wd)), out)
 
 
 def lamb_update_phase2(
@@ -224,7 +231,7 @@ def reset_arrays(*arrays: NDArray, num_arrays: int | None = None, name: str | No
     """
     expect_array("reset_arrays", *arrays)
     if num_arrays is not None and num_arrays != len(arrays):
-        raise MXNetError(f"reset_arrays: {len(arrays)} arrays, num_arrays={num_arrays}")
+        raise MXNetError(f"reset_arrays: num_arrays is {num_arrays!r}, but there are {len(arrays)} arrays")
     for array in arrays:
         check_writable(array, "reset_arrays")
     for array in arrays:

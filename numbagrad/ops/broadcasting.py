@@ -33,7 +33,8 @@ def _broadcast_to_vjp(context: Context, g: Any) -> Any:
 def broadcast_to(x: ArrayLike, *, shape: Shape) -> Output:
     """`x` repeated to `shape` by NumPy's rules."""
     lead = len(shape) - len(x._shape)
-    if lead < 0 or any(m not in (1, n) for m, n in zip(x._shape, shape[lead:], strict=True)):
+    fits = lead >= 0 and all(m in (1, n) for m, n in zip(x._shape, shape[lead:], strict=True))
+    if not fits or any(n < 0 for n in shape):
         raise MXNetError(f"broadcast_to: {x._shape} does not broadcast to {shape}")
     own = strided.contiguous_strides(x._shape)
     strides = [0] * lead + [0 if m == 1 else step for m, step in zip(x._shape, own, strict=True)]

@@ -25,8 +25,8 @@ def normal_axes(name: str, axis: int | tuple[int, ...] | None, ndim: int) -> Axe
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, (int, np.integer)):
-        return (normal_axis(name, int(axis), ndim),)
-    axes = tuple(sorted(normal_axis(name, int(k), ndim) for k in axis))
+        return (normal_axis(name, axis, ndim),)
+    axes = tuple(sorted(normal_axis(name, k, ndim) for k in axis))
     if len(set(axes)) != len(axes):
         raise MXNetError(f"{name}: an axis is given twice in {axis}")
     return axes

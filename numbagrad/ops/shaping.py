@@ -1,6 +1,7 @@
 """Ops that move elements: views, broadcasting, transposes."""
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,11 @@ def normal_axis(name: str, axis: int, ndim: int) -> int:
     ------
     MXNetError
         If it is out of range.
+    TypeError
+        If it is no int.
     """
+    if type(axis) is not int:
+        axis = index(axis)
     if not -ndim <= axis < ndim:
         raise MXNetError(f"{name}: axis {axis} is out of range for {ndim} dimensions")
     return axis % ndim
