@@ -51,7 +51,7 @@ FUNCTIONS: dict[str, Any] = {
 }
 """The functions by name."""
 
-FUNCTIONS = doors(FUNCTIONS)
+FUNCTIONS = {**doors(FUNCTIONS), **elementwise.HOT}
 globals().update(FUNCTIONS)
 for _module in (contrib, linalg, random, _internal):
     vars(_module).update(

@@ -11,6 +11,7 @@ from numbagrad.dispatch import run_binary, run_elementwise, run_unary
 from numbagrad.errors import MXNetError
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.nd.output import deliver
+from numbagrad.nd.refusal import CAUGHT, worded
 from numbagrad.ops import arithmetic as a
 from numbagrad.ops import piecewise, shaping
 from numbagrad.ops.casting import cast as cast_op
@@ -78,8 +79,11 @@ _UNARY: dict[str, tuple[Elementwise, str]] = {
 
 def _unary(function_name: str, op: Elementwise, summary: str) -> Function:
     def function(data: NDArray, out: NDArray | None = None, name: str | None = None) -> NDArray:
-        result = run_unary(op, data)
-        return result if out is None else deliver(result, out)
+        try:
+            result = run_unary(op, data)
+            return result if out is None else deliver(result, out)
+        except CAUGHT as error:
+            raise worded(error, function_name, function, data, out) from None
 
     kind = "float; of an int array float32" if op.result == "float" else "the dtype of `data`"
     function.__name__ = function.__qualname__ = function_name
@@ -136,11 +140,14 @@ _BINARY: dict[str, tuple[Elementwise, Callable[[Any, Any], Any], str]] = {
 def _binary(function_name: str, op: Elementwise, of_numbers: Callable[[Any, Any], Any], summary: str) -> Function:
     def function(lhs: Any, rhs: Any, out: NDArray | None = None, name: str | None = None) -> Any:
         if type(lhs) is NDArray or type(rhs) is NDArray:
-            if op is a.power and isinstance(rhs, _NUMBERS) and rhs == 2:
-                result = run_unary(a.square, lhs)
-            else:
-                result = run_binary(op, lhs, rhs)
-            return result if out is None else deliver(result, out)
+            try:
+                if op is a.power and isinstance(rhs, _NUMBERS) and rhs == 2:
+                    result = run_unary(a.square, lhs)
+                else:
+                    result = run_binary(op, lhs, rhs)
+                return result if out is None else deliver(result, out)
+            except CAUGHT as error:
+                raise worded(error, function_name, function, lhs, rhs, out) from None
         if isinstance(lhs, _NUMBERS) and isinstance(rhs, _NUMBERS):
             return of_numbers(lhs, rhs)
         raise TypeError(f"{function_name}: takes arrays and numbers, not {type(lhs).__name__} and {type(rhs).__name__}")
@@ -204,8 +211,11 @@ def _of_arrays(function_name: str, base: str, same_shape: bool) -> Function:
             raise TypeError(f"{function_name}: takes two NDArrays, not {type(lhs).__name__} and {type(rhs).__name__}")
         if same_shape and lhs._shape != rhs._shape:
             raise MXNetError(f"{function_name}: shapes {lhs._shape} and {rhs._shape} differ")
-        result = run_binary(op, lhs, rhs)
-        return result if out is None else deliver(result, out)
+        try:
+            result = run_binary(op, lhs, rhs)
+            return result if out is None else deliver(result, out)
+        except CAUGHT as error:
+            raise worded(error, function_name, function, lhs, rhs, out) from None
 
     function.__name__ = function.__qualname__ = function_name
     rule = "of one shape" if same_shape else "that broadcast by NumPy's rules"
@@ -220,6 +230,9 @@ ARRAYS: dict[str, Function] = {
         for short in ("add", "sub", "mul", "div")
     },
 }
+
+HOT: dict[str, Function] = {**UNARY, **BINARY, **ARRAYS}
+"""The functions that word their refusals themselves, and need no door."""
 
 # -------------------------------------------------------------------------------------------- with parameters
 
@@ -274,9 +287,7 @@ def add_n(*args: NDArray, out: NDArray | None = None, name: str | None = None) -
 
 
 FUNCTIONS: dict[str, Function] = {
-    **UNARY,
-    **BINARY,
-    **ARRAYS,
+    **HOT,
     "clip": clip,
     "hard_sigmoid": hard_sigmoid,
     "smooth_l1": smooth_l1,

@@ -20,7 +20,8 @@ from numbagrad.ops.dtypes import as_dtype
 _INT64 = np.iinfo(np.int64)
 _UNIONS = (Union, types.UnionType)
 _OURS = (MXNetError, TypeError, ValueError, IndexError, AssertionError)
-_CAUGHT = (*_OURS, AttributeError, ArithmeticError, MemoryError)
+CAUGHT = (*_OURS, AttributeError, ArithmeticError, MemoryError)
+"""What may come out of a function for a wrong call."""
 _BY_NAME: dict[str, Any] = {"shape": int | Sequence[int], "ctx": Context, "out": Array | Sequence[Array]}
 """What stands behind ``Any`` for parameters of these names."""
 
@@ -30,22 +31,27 @@ def door(function: Callable[..., Any], name: str | None = None) -> Callable[...,
 
     Errors that begin with its name (`name`, where it is known by another) are its own and stay as they are.
     """
-    name = name or function.__name__
-    own = f"{name}: ", f"{name}("
+    known = name or function.__name__
 
     @wraps(function)
     def entered(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except _CAUGHT as error:
-            better = None
-            if not str(error).startswith(own) or not isinstance(error, _OURS):
-                better = _explained(str(name), signature(function), args, kwargs, error)
-            if better is None:
-                raise
-            raise better.with_traceback(error.__traceback__) from error.__cause__
+        except CAUGHT as error:
+            raise worded(error, known, function, *args, **kwargs) from error.__cause__
 
     return entered
+
+
+def worded(error: Exception, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Exception:
+    """The error to raise instead of `error`, or that itself, which ``function(*args, **kwargs)`` has raised.
+
+    For functions on the hot path, which have no door before them and catch :data:`CAUGHT` themselves.
+    """
+    if isinstance(error, _OURS) and str(error).startswith((f"{name}: ", f"{name}(")):
+        return error
+    better = _explained(name, signature(function), args, kwargs, error)
+    return error if better is None else better.with_traceback(error.__traceback__)
 
 
 _DOORS: dict[Callable[..., Any], Callable[..., Any]] = {}
