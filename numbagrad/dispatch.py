@@ -15,7 +15,7 @@ from numbagrad.ops.casting import cast, write_cast
 from numbagrad.ops.dtypes import FLOAT32, floating, promote
 from numbagrad.ops.layout import Layout, layout
 from numbagrad.ops.registry import Composed, Elementwise, Loop
-from numbagrad.tape import Leaf, Node, Projection, made, place, state
+from numbagrad.tape import Node, Projection, made, place, record, state
 
 _FLOAT16 = np.dtype("float16")
 _NUMBERS = (int, float, np.generic)
@@ -46,8 +46,11 @@ def run_unary(op: Elementwise, x: Any) -> Any:
             shape = x._shape
             result = made(out, shape, x._context)
             node = x._node
-            if node is not None and state.recording and (type(node) is Leaf or place(x) is not None):
-                _record(loop, (x,), (node,), (n,), (shape,), result)
+            if node is not None and state.recording:
+                if node.parents is None or type(node) is Projection:
+                    node = place(x)  # its graph may have been freed
+                if node is not None:
+                    _record(loop, (x,), (node,), (n,), (shape,), result)
             return result
     return _run_elementwise_any(op, (x,))
 
@@ -71,9 +74,10 @@ def run_binary(op: Elementwise, x: Any, y: Any) -> Any:
                             launch(loop.kernel, n, flat, other, out)
                         result = made(out, shape, x._context)
                         if (x._node is not None or y._node is not None) and state.recording:
-                            parents = (place(x), place(y))
-                            if parents[0] is not None or parents[1] is not None:
-                                _record(loop, (x, y), parents, (n,), (shape, shape), result)
+                            node = None if x._node is None else place(x)
+                            second = node if y is x else None if y._node is None else place(y)
+                            if node is not None or second is not None:
+                                _record(loop, (x, y), (node, second), (n,), (shape, shape), result)
                         return result
                 if dtype.kind == "f" and dtype is not _FLOAT16 and op.arity == 2:
                     plan = layout(op.name, (shape, y._shape))
@@ -191,15 +195,17 @@ def _record(
     loop: Loop, args: tuple[Any, ...], parents: tuple[Any, ...], sizes: tuple[int, ...], shapes: Any, result: Any
 ) -> None:
     """Put an elementwise call on the tape: what its VJP reads is kept in the order its kernel takes it."""
-    wanted = tuple([parent is not None for parent in parents])
-    vjp = loop.vjps.get(wanted)
-    if vjp is None:
-        vjp = loop.vjp(wanted)
+    if len(parents) == 1:
+        vjp = loop.vjp_of_one or loop.vjp((True,))
+    elif len(parents) == 2:
+        vjp = loop.vjp((parents[0] is not None, parents[1] is not None))
+    else:
+        vjp = loop.vjp(tuple([parent is not None for parent in parents]))
     derivative = vjp.derivative
+    takes = derivative.takes
+    saved = () if not takes else args if len(takes) == len(args) else tuple([args[i] for i in takes])
     out = ((result._storage, result._flat, result._shape),) if derivative.takes_output else ()
-    if len(sizes) == 2 and not vjp.two:
-        sizes = (sizes[0] * sizes[1],)
-    result._node = Node(loop.op, parents, [args[i] for i in derivative.takes], out, shapes, (vjp, sizes), None)
+    record(result, loop.op, parents, saved, out, shapes, vjp, sizes if vjp.two else None)
 
 
 def run(op: Composed, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -262,9 +268,9 @@ def finish(
         if found:
             if op.direct:
                 out = ((result._storage, flat, shape),) if op.saves_y else ()
-                result._node = Node(op, parents, arrays, out, None, params, aux)
+                record(result, op, parents, arrays, out, None, params, aux)
             else:
-                result._node = Node(op, parents, *_kept(op, arrays, (result,)), params, aux)
+                record(result, op, parents, *_kept(op, arrays, (result,)), params, aux)
     return result
 
 

@@ -134,7 +134,8 @@ class Node:
     ``parents`` holds a Node, a Leaf or None an input, and None altogether once the node is freed. ``arrays`` holds the
     inputs that the VJP reads (of an elementwise op only those, else one an input, None for the others), ``out`` the
     memory ``(storage, flat, shape)`` of the outputs that it reads: not the arrays themselves, which point here.
-    ``stamp`` is the serial number of the last write before the call; what was written later must not be read. ``mark``
+    ``stamp`` is the serial number of the last write before the call; what was written later must not be read. Of an
+    elementwise op ``params`` is its VJP's loop, ``aux`` the sizes of that where it is not flat. ``mark``
     and ``grad`` belong to the pass that goes through the node.
     """
 
@@ -193,6 +194,21 @@ class Node:
     def wants(self, i: int) -> bool:
         """Whether the i-th input is on the tape."""
         return self.parents[i] is not None
+
+
+def record(result: Any, op: Any, parents: Any, arrays: Any, out: Any, shapes: Any, params: Any, aux: Any) -> None:
+    """Give `result` the place ``Node(op, parents, ...)``; without the constructor, as in :func:`made`."""
+    node = result._node = _make(Node)
+    node.id = next_id()
+    node.op = op
+    node.parents = parents
+    node.arrays = arrays
+    node.out = out
+    node.shapes = shapes
+    node.params = params
+    node.aux = aux
+    node.stamp = memory.serial
+    node.mark = 0
 
 
 class Rule:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from numbagrad import launch as door
 from numbagrad import tape
 from numbagrad.kernels.strided import fill
 from numbagrad.launch import launch
@@ -15,7 +16,9 @@ from numbagrad.ops.casting import raw
 from numbagrad.ops.layout import size_of
 from numbagrad.ops.registry import WRITTEN
 from numbagrad.ops.shaping import full_like, identity
-from numbagrad.tape import Node
+from numbagrad.tape import Leaf, Node, made
+
+_empty = np.empty
 
 Into = Callable[[Any, bool], "tuple[np.ndarray, bool] | None"]
 """``into(parent, can_add)``: the buffer that the gradient of `parent` may be written to at once and whether it must be
@@ -44,15 +47,17 @@ def vjp(node: Node, gradient: Any, into: Into, walk: Callable[..., Any] | None) 
 
 def elementwise_vjp(node: Node, gradient: Any, into: Into, create_graph: bool) -> Sequence[Any]:
     """The VJP of an elementwise call: one fused loop, or its expressions evaluated on arrays."""
-    vjp, sizes = node.params
+    vjp = node.params
     shapes = node.shapes
     parents = node.parents
     full = gradient._shape
-    derivative = vjp.derivative
-    results: list[Any] = [None] * len(shapes)
+    flat = gradient._flat
     kernel = vjp.kernel
-    new = tape.new
-    if create_graph or (gradient._flat.dtype is not vjp.dtype and gradient._flat.dtype != vjp.dtype):
+    if len(shapes) == 1 and kernel is not None and door.mode is None and flat.dtype is vjp.dtype and not create_graph:
+        return (_vjp_of_one(node, kernel.function, full, flat, into),)
+    results: list[Any] = [None] * len(shapes)
+    if create_graph or (flat.dtype is not vjp.dtype and flat.dtype != vjp.dtype):
+        derivative = vjp.derivative
         values = {}
         for array, i in zip(node.arrays, derivative.takes, strict=True):
             if hasattr(array, "_node") and array._node is not parents[i]:
@@ -67,33 +72,59 @@ def elementwise_vjp(node: Node, gradient: Any, into: Into, create_graph: bool) -
                 result = evaluate(expression, values, SCALAR_OPERATIONS)
                 results[i] = result if hasattr(result, "_flat") else full_like(gradient, value=result)
     elif kernel is None:
-        for i, expression in enumerate(derivative.expressions):
+        for i, expression in enumerate(vjp.derivative.expressions):
             if expression is not None:
                 results[i] = gradient
     else:
-        flat = gradient._flat
-        outs = []
+        new = tape.new
+        n = len(flat)
+        arguments: list[Any] = [n] if node.aux is None else [*node.aux]
+        for array in node.arrays:
+            arguments.append(array._flat if type(array) is new else array)
+        for _, out, _ in node.out:
+            arguments.append(out)
+        arguments.append(flat)
         for i in vjp.computed:
-            offered = into(parents[i], False) if shapes[i] == full else None
+            parent = parents[i]
+            offered = into(parent, False) if type(parent) is Leaf and shapes[i] == full else None
             if offered is None:
-                out = np.empty(flat.size, flat.dtype)
-                results[i] = tape.new(out, full)
+                out = _empty(n, flat.dtype)
+                results[i] = made(out, full, None)
             else:
                 out = offered[0]
                 results[i] = WRITTEN
-            outs.append(out)
-        saved = [array._flat if type(array) is new else array for array in node.arrays]
-        for _, out, _ in node.out:
-            saved.append(out)
-        launch(kernel, *sizes, *saved, flat, *outs)
+            arguments.append(out)
+        if door.mode is None:
+            kernel.function(*arguments)
+        else:
+            launch(kernel, *arguments)
         if len(vjp.computed) < vjp.wanted:
-            for i, expression in enumerate(derivative.expressions):
+            for i, expression in enumerate(vjp.derivative.expressions):
                 if expression is not None and results[i] is None:
                     results[i] = gradient
     for i, result in enumerate(results):
         if result is not None and result is not WRITTEN and result._shape != shapes[i]:
             results[i] = sum_to(result, shape=shapes[i])
     return results
+
+
+def _vjp_of_one(node: Node, run: Callable[..., int], full: tuple[int, ...], head: np.ndarray, into: Into) -> Any:
+    """The gradient of the input of an elementwise call that has one; a loop over it is flat."""
+    n = len(head)
+    parent = node.parents[0]
+    offered = into(parent, False) if type(parent) is Leaf else None
+    out = _empty(n, head.dtype) if offered is None else offered[0]
+    arrays = node.arrays
+    if not node.out:
+        if arrays:
+            run(n, arrays[0]._flat, head, out)
+        else:
+            run(n, head, out)
+    elif arrays:
+        run(n, arrays[0]._flat, node.out[0][1], head, out)
+    else:
+        run(n, node.out[0][1], head, out)
+    return made(out, full, None) if offered is None else WRITTEN
 
 
 def reference_vjp(node: Node, gradients: Sequence[Any], walk: Callable[..., Any]) -> Sequence[Any]:

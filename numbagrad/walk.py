@@ -17,7 +17,7 @@ from numbagrad.ops.arithmetic import add
 from numbagrad.ops.casting import cast, raw
 from numbagrad.ops.registry import WRITTEN
 from numbagrad.tape import Leaf, Node, Projection, next_id, state
-from numbagrad.vjp import vjp
+from numbagrad.vjp import elementwise_vjp, vjp
 
 NOTHING = object()
 """The gradient of a node that none has reached; None is a gradient of zero."""
@@ -252,9 +252,13 @@ def chain(node: Any, gradient: Any, retain: bool) -> bool:
             results: Any = [None] * len(parents)
         elif op.direct:
             results = op.vjp(node, gradient, _into_once)
+        elif op.kind == "elementwise":
+            results = elementwise_vjp(node, gradient, _into_once, False)
         else:
             results = vjp(node, gradient, _into_once, None)
-        for i, result in enumerate(results):
+        i = -1
+        for result in results:
+            i += 1
             parent = parents[i]
             if parent is not None and result is not WRITTEN:
                 if type(result) is tuple:
@@ -312,10 +316,11 @@ def _deliver(leaf: Leaf, gradient: Any, accumulate: bool) -> None:
     flat = target._flat
     if gradient is not None:
         _check_gradient(leaf, gradient)
-        gradient = cast(gradient, dtype=flat.dtype)  # of an int leaf it may be wider
+        if gradient._flat.dtype is not flat.dtype:
+            gradient = cast(gradient, dtype=flat.dtype)  # of an int leaf it may be wider
     if accumulate or leaf.adds:
         if gradient is not None:
-            if flat.dtype == _HALF:
+            if flat.dtype.char == "e":
                 gradient = add(target, gradient)
                 launch(copy, raw(gradient._flat), raw(flat), flat.size)
             else:

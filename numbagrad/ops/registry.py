@@ -14,6 +14,7 @@ each input and returns ``(flat, shape)``; calling an op hands it to the :data:`e
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -120,7 +121,8 @@ def _register(op: Op) -> Any:
 # ----------------------------------------------------------------------------------------------- elementwise
 
 
-class Derivative(NamedTuple):
+@dataclass(slots=True)
+class Derivative:
     """The VJP of an elementwise op for one set of wanted inputs.
 
     In its expressions symbol ``n`` is the output and symbol ``n + 1`` the head gradient, n being the arity.
@@ -133,7 +135,8 @@ class Derivative(NamedTuple):
     """Whether they read the output."""
 
 
-class VJPLoop(NamedTuple):
+@dataclass(slots=True)
+class VJPLoop:
     """A derivative compiled for a dtype and a pattern; None for the kernel where all gradients are the head."""
 
     derivative: Derivative
@@ -150,7 +153,7 @@ class VJPLoop(NamedTuple):
 class Loop:
     """An elementwise op compiled for a dtype and a pattern, with its VJPs as they are asked for."""
 
-    __slots__ = ("dtype", "kernel", "op", "out_dtype", "pattern", "vjps")
+    __slots__ = ("dtype", "kernel", "op", "out_dtype", "pattern", "vjp_of_one", "vjps")
 
     def __init__(self, op: "Elementwise", dtype: np.dtype, pattern: str) -> None:
         self.op = op
@@ -161,12 +164,16 @@ class Loop:
         self.kernel = Kernel(op.name, function, roles, {})
         self.kernel.loop = LoopForm((op.graph,), dtype.name, pattern, (self.out_dtype.name,))
         self.vjps: dict[tuple[bool, ...], VJPLoop] = {}
+        self.vjp_of_one: VJPLoop | None = None
+        """Of an op of one input: its VJP, once it was asked for."""
 
     def vjp(self, wanted: tuple[bool, ...]) -> VJPLoop:
         """The VJP for the inputs marked in `wanted`."""
         found = self.vjps.get(wanted)
         if found is None:
             found = self.vjps[wanted] = self._compile_vjp(wanted)
+            if len(wanted) == 1:
+                self.vjp_of_one = found
         return found
 
     def _compile_vjp(self, wanted: tuple[bool, ...]) -> VJPLoop:
