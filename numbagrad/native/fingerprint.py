@@ -1,5 +1,6 @@
 """What the compiled form of a function depends on, as one digest: the key of its code on disk."""
 
+import functools
 import hashlib
 import importlib.metadata
 import platform
@@ -19,6 +20,13 @@ def _version() -> str:
         return importlib.metadata.version("numbagrad")
     except importlib.metadata.PackageNotFoundError:
         return "source"
+
+
+@functools.cache
+def _door() -> bytes:
+    """The source of what compiles: the passes and how functions reach each other."""
+    here = Path(__file__).parent
+    return b"".join((here / name).read_bytes() for name in ("apart.py", "compiler.py", "pipeline.py"))
 
 
 def stable(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -108,5 +116,6 @@ def fingerprint(function: Any, *more: Any) -> str:
     seen: set[int] = set()
     for item in (_version(), numba.__version__, llvmlite.__version__, sys.version, platform.machine(), *more):
         digest.update(repr(item).encode())
+    digest.update(_door())
     _feed(digest.update, function, seen)
     return digest.hexdigest()

@@ -15,7 +15,7 @@ import numba
 import numpy as np
 import pytest
 
-from numbagrad.native import cache
+from numbagrad.native import cache, pipeline
 from numbagrad.native import fingerprint as content
 from numbagrad.native.compiler import PLAIN, REASSOCIATE, njit
 from numbagrad.native.expr import symbol
@@ -96,12 +96,15 @@ def test_another_numba_has_other_entries(directory, monkeypatch):
     assert run(make()) == ([4.0, 6.0], 0)
 
 
-@pytest.mark.parametrize("version", ["numba", "llvmlite", "sys", "own", "machine"])
+@pytest.mark.parametrize("version", ["numba", "llvmlite", "sys", "own", "machine", "door"])
 def test_every_version_is_part_of_the_fingerprint(version, monkeypatch):
     before = fingerprint(make())
     assert fingerprint(make()) == before
     if version == "own":
         monkeypatch.setattr(content, "_version", lambda: "9.9")
+    elif version == "door":  # other passes give other code from the same function
+        assert Path(pipeline.__file__).read_bytes() in content._door()
+        monkeypatch.setattr(content, "_door", lambda: b"other passes")
     elif version == "machine":
         monkeypatch.setattr(content.platform, "machine", lambda: "z80")
     elif version == "sys":
