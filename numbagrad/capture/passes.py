@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
+from numbagrad.capture.epilogues import extend_products, fuse_bias, skip_copies
 from numbagrad.capture.fusion import fuse_elementwise
 from numbagrad.capture.recorder import Buffer, Call
-from numbagrad.capture.uses import Facts, Uses
+from numbagrad.capture.uses import Facts, Uses, may_fail
 from numbagrad.kernels import optimizer
 from numbagrad.kernels.gemm import gemm, gemm_update
 from numbagrad.kernels.strided import fill
@@ -68,7 +69,7 @@ def drop_dead_rows(calls: Sequence[Call], facts: Facts) -> list[Call]:
         outs = call.slots("out", "inout")
         dead = (
             bool(outs)
-            and not call.kernel.failures
+            and not may_fail(call)
             and "inout" not in call.kernel.roles
             and all(
                 (slot.offset, slot.size, slot.dtype) in overwritten.get(slot.buffer, ())
@@ -89,7 +90,10 @@ def drop_dead_rows(calls: Sequence[Call], facts: Facts) -> list[Call]:
 
 PASSES: dict[str, Callable[[Sequence[Call], Facts], list[Call]]] = {
     "drop_dead_rows": drop_dead_rows,
+    "skip_copies": skip_copies,
     "fold_updates": fold_updates,
+    "extend_products": extend_products,
+    "fuse_bias": fuse_bias,
     "fuse_elementwise": fuse_elementwise,
 }
 """The passes by name, in their order."""

@@ -47,30 +47,37 @@ def _bias_piecewise(y: Any, b: Any, n: int, units: int, has_bias: int, act: int)
             row[j] = low if value <= low else value
 
 
+@njit(apart=True)
+def _smooth(y: Any, size: int, act: int) -> None:
+    """Compute y = act(y) for an `act` from 2 on; apart, for in a loop over blocks LLVM makes it a quarter slower."""
+    one = y.dtype.type(1)
+    if act == 2:
+        for i in range(size):
+            y[i] = vmath.sigmoid(y[i])
+    elif act == 3:
+        for i in range(size):
+            y[i] = vmath.tanh(y[i])
+    elif act == 4:
+        for i in range(size):
+            y[i] = vmath.softplus(y[i])
+    else:
+        for i in range(size):
+            y[i] = y[i] / (one + abs(y[i]))
+
+
 @njit
 def _bias_smooth(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> None:
     """Compute y = act(y + b) by blocks of rows, for an `act` from 2 on."""
-    one = y.dtype.type(1)
     rows = max(1, _BLOCK // max(1, units))
     for start in range(0, n, rows):
-        block = y[start * units : min(n, start + rows) * units]
+        count = min(n - start, rows)
+        block = piece(y, start * units, count * units)
         if has_bias:
-            for i in range(min(n, start + rows) - start):
+            for i in range(count):
                 row = piece(block, i * units, units)
                 for j in range(units):
                     row[j] += b[j]
-        if act == 2:
-            for i in range(block.size):
-                block[i] = vmath.sigmoid(block[i])
-        elif act == 3:
-            for i in range(block.size):
-                block[i] = vmath.tanh(block[i])
-        elif act == 4:
-            for i in range(block.size):
-                block[i] = vmath.softplus(block[i])
-        else:
-            for i in range(block.size):
-                block[i] = block[i] / (one + abs(block[i]))
+        _smooth(block, count * units, act)
 
 
 @njit

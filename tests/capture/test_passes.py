@@ -24,12 +24,26 @@ def every_size():
         yield
 
 
+class Written(gluon.Block):
+    """A layer whose rows are not those of Dense."""
+
+    def __init__(self, units):
+        super().__init__()
+        self.w = self.params.get("weight", shape=(units, units))
+        self.b = self.params.get("bias", shape=(units,), init="zeros")
+
+    def forward(self, x):
+        y = nd.relu(nd.dot(x, self.w.data()) + self.b.data())
+        return nd.dot(y, self.w.data()) * 0.5
+
+
 def trained(wrap, widths=(3, 4, 2), steps=5, rows=4, **options):
     """Losses and parameters of a small network after some steps."""
     mx.random.seed(1)
-    net = gluon.nn.HybridSequential()
+    net = gluon.nn.Sequential()
     for units_in, units in itertools.pairwise(widths):
         net.add(gluon.nn.Dense(units, activation="tanh", in_units=units_in))
+    net.add(Written(widths[-1]))
     net.initialize(mx.init.Uniform(0.5))
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1, **options})
 
