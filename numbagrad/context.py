@@ -49,6 +49,8 @@ class Context(metaclass=_Labels):
         if isinstance(device_type, Context):
             self.device_typeid, self.device_id = device_type.device_typeid, device_type.device_id
         else:
+            if device_type not in self.devstr2type:
+                raise KeyError(f"Context: unknown device type {device_type!r}; there are {', '.join(self.devstr2type)}")
             self.device_typeid, self.device_id = self.devstr2type[device_type], device_id
 
     @property

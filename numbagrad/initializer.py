@@ -17,6 +17,7 @@ from numbagrad.kernels import random as draws
 from numbagrad.kernels.strided import fill
 from numbagrad.launch import launch
 from numbagrad.nd.ndarray import NDArray
+from numbagrad.nd.refusal import guarded
 from numbagrad.nd.serialization import load
 from numbagrad.ops.casting import write_cast
 from numbagrad.ops.layout import size_of
@@ -94,7 +95,7 @@ _REGISTRY: dict[str, type["Initializer"]] = {}
 
 def register(klass: type["Initializer"]) -> type["Initializer"]:
     """Make an :class:`Initializer` class known under its name in lower case; a decorator."""
-    _REGISTRY[klass.__name__.lower()] = klass
+    _REGISTRY[klass.__name__.lower()] = guarded(klass)
     return klass
 
 

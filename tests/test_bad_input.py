@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from numbagrad import autograd, gluon, nd
+from numbagrad import Context, autograd, gluon, init, metric, nd, optimizer
 from numbagrad.base import MXNetError
 from numbagrad.gluon import nn
 from numbagrad.gluon.parameter import DeferredInitializationError
@@ -56,6 +56,11 @@ class Setting:
 @pytest.fixture
 def setting():
     return Setting()
+
+
+def initialized(block):
+    block.initialize()
+    return block
 
 
 def refused(setting, kind, words, call):
@@ -295,3 +300,59 @@ def test_states_of_another_trainer_are_refused_or_fit(setting, tmp_path):
     setting.trainer.save_states(path)
     setting.trainer.load_states(path)
     refused(setting, MXNetError, ("load_states",), lambda: setting.trainer.load_states(path + ".missing"))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda s: nn.Dense("3"), ("Dense", "units", "int", "'3'")),
+        (lambda s: nn.Dropout(None), ("Dropout", "rate", "number", "None")),
+        (lambda s: nn.Sequential().add(nn.Dense(2), 1), ("Sequential", "Blocks", "int")),
+        (lambda s: gluon.Parameter("w", shape=(2, 1.5)), ("'w'", "shape", "ints", "(2, 1.5)")),
+        (lambda s: gluon.loss.HuberLoss(rho="x"), ("HuberLoss", "rho", "number", "'x'")),
+        (lambda s: gluon.loss.L1Loss()(s.x, [1.0, 2.0]), ("l1loss", "label", "list")),
+        (lambda s: gluon.loss.SoftmaxCELoss()(s.x, [1, 2]), ("softmaxcrossentropyloss", "label", "list")),
+        (lambda s: init.Normal("x"), ("Normal", "sigma", "number", "'x'")),
+        (lambda s: gluon.Trainer(s.net.collect_params(), "adam", {"beta1": None}), ("Adam", "beta1", "None")),
+        (lambda s: optimizer.SGD(learning_rate="fast"), ("SGD", "learning_rate", "'fast'")),
+        (lambda s: optimizer.SGD().update(0, s.v, [1.0], None), ("SGD", "list")),
+        (lambda s: s.trainer.set_learning_rate("x"), ("set_learning_rate", "'x'")),
+        (lambda s: s.trainer.step("x"), ("Trainer.step", "batch_size", "'x'")),
+        (lambda s: gluon.utils.clip_global_norm([s.x, 1], 1), ("clip_global_norm", "int")),
+        (lambda s: s.x.reshape("x"), ("reshape", "shape", "'x'")),
+        (lambda s: s.x.astype("int16"), ("astype", "int16", "float32")),
+        (lambda s: s.x.as_in_context("cpu"), ("as_in_context", "ctx", "Context", "'cpu'")),
+        (lambda s: np.sum(s.x, axis="x"), ("np.sum", "axis", "'x'")),
+        (lambda s: np.add(s.x, "x"), ("np.add", "str")),
+        (lambda s: nd.contrib.foreach(1, s.x, []), ("foreach", "int")),
+    ],
+)
+def test_settings_and_arguments_of_a_wrong_kind(setting, call, words):
+    refused(setting, TypeError, words, lambda: call(setting))
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda s: optimizer.LAMB().update(0, s.v, s.y, None), MXNetError, ("LAMB", "(3,)", "(2,)")),
+        (lambda s: initialized(nn.LayerNorm(axis=2))(s.x), MXNetError, ("LayerNorm", "axis 2", "2 dimensions")),
+        (lambda s: initialized(nn.BatchNorm(axis=5))(s.x), MXNetError, ("BatchNorm", "axis 5", "2 dimensions")),
+        (lambda s: gluon.loss.KLDivLoss()(s.x, s.v), ValueError, ("kldivloss", "(3,)", "(2, 3)")),
+        (lambda s: metric.MSE().update([s.v], [s.y]), ValueError, ("mse", "(3, 1)", "(2, 1)")),
+        (lambda s: np.add(s.x, s.y), MXNetError, ("np.add", "(2, 3)", "(2,)")),
+        (lambda s: Context("tpu"), KeyError, ("'tpu'", "cpu")),
+    ],
+)
+def test_shapes_axes_and_names_elsewhere(setting, call, kind, words):
+    refused(setting, kind, words, lambda: call(setting))
+
+
+def test_errors_of_functions_that_a_loop_calls_stay_as_they_are(setting):
+    class Own(ValueError):
+        pass
+
+    def body(x, states):
+        raise Own("own")
+
+    with pytest.raises(Own, match=r"^own$"):
+        nd.contrib.foreach(body, setting.x, [])

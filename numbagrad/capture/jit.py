@@ -240,6 +240,8 @@ def jit(
     """
     if function is None:
         return lambda named: jit(named, check=check, keep_grads=keep_grads, max_variants=max_variants, passes=passes)
+    if not callable(function):
+        raise TypeError(f"jit: takes a function, not {type(function).__name__}")
     unknown = set(passes) - set(PASSES)
     if unknown:
         raise ValueError(f"jit: no pass {', '.join(sorted(unknown))}; there are {', '.join(PASSES)}")

@@ -83,6 +83,16 @@ def as_contexts(ctx: Any) -> list[Context]:
     return contexts
 
 
+def _lengths(name: str, shape: Any) -> tuple[int, ...] | None:
+    """A shape as it was given to a parameter; None, 0 and -1 stand for what is not known yet."""
+    if shape is None:
+        return None
+    lengths = (shape,) if isinstance(shape, (int, np.integer)) else shape
+    if not isinstance(lengths, (tuple, list)) or not all(isinstance(n, (int, np.integer)) for n in lengths):
+        raise TypeError(f"Parameter '{name}': shape must be an int or a sequence of ints, not {shape!r}")
+    return tuple(lengths)
+
+
 def _replica(data: NDArray, dtype: Any, context: Context) -> NDArray:
     """A copy of `data` under a label."""
     result = NDArray(cast_flat(data._flat, np.dtype(dtype)), data._shape)
@@ -151,7 +161,7 @@ class Parameter:
         self._differentiable = differentiable
         self._allow_deferred_init = allow_deferred_init
         self._grad_req = "null"
-        self._shape = (shape,) if isinstance(shape, int) else None if shape is None else tuple(shape)
+        self._shape = _lengths(name, shape)
         self._dtype = dtype
         self._stype = stype
         self._grad_stype = grad_stype

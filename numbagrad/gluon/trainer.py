@@ -156,7 +156,10 @@ class Trainer:
         self._reduce(())
 
     def _update(self, batch_size: int, ignore_stale_grad: bool, reduce: bool) -> None:
-        scale = self._scale / float(batch_size)
+        try:
+            scale = self._scale / float(batch_size)
+        except (TypeError, ValueError):
+            raise TypeError(f"Trainer.step: batch_size must be a number, not {batch_size!r}") from None
         optimizer = self._optimizer
         if self._epoch != RebindEpoch.value + PlacementEpoch.value or optimizer._table is not self._table:
             self._look_up()

@@ -11,6 +11,7 @@ import numpy as np
 from numbagrad import nd
 from numbagrad.context import Context
 from numbagrad.gluon.hooks import HookHandle
+from numbagrad.nd.arguments import expect_array
 from numbagrad.nd.indexing import getitem
 from numbagrad.nd.ndarray import NDArray
 
@@ -79,6 +80,7 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
         The norm before scaling; an NDArray of shape (1,) with ``check_isfinite=False``.
     """
     assert len(arrays) > 0, "clip_global_norm: at least one array is needed"
+    expect_array("clip_global_norm", *arrays)
     norms = [float(nd.norm(array.detach().astype("float64", copy=False)).asscalar()) for array in arrays]
     total = math.hypot(*norms)
     if check_isfinite and not math.isfinite(total):

@@ -32,7 +32,10 @@ class _Distance(EvalMetric):
     def update(self, labels: Any, preds: Any) -> None:
         """Take account of a batch."""
         for label, pred in pairs(labels, preds):
-            self.add(float(self.distance(_column(label) - _column(pred))), 1)
+            label, pred = _column(label), _column(pred)
+            if label.shape != pred.shape:
+                raise ValueError(f"{self.name}: labels of shape {label.shape} but predictions of shape {pred.shape}")
+            self.add(float(self.distance(label - pred)), 1)
 
 
 @register

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Any, Union, get_args, get_origin
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from numbagrad.errors import MXNetError
 from numbagrad.ops.dtypes import as_dtype
 
 _INT64 = np.iinfo(np.int64)
+_Class = TypeVar("_Class", bound=type)
 _UNIONS = (Union, types.UnionType)
 _OURS = (MXNetError, TypeError, ValueError, IndexError, AssertionError)
 CAUGHT = (*_OURS, AttributeError, ArithmeticError, MemoryError)
@@ -65,20 +66,52 @@ def doors(functions: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., A
     return {name: _DOORS[function] for name, function in functions.items()}
 
 
+def guarded(klass: _Class) -> _Class:
+    """A class decorator: making an object refuses arguments that are not what the constructor's annotations say.
+
+    A class keeps its settings for later, so that here nothing would fail for a wrong one.
+    """
+    init = vars(klass).get("__init__")
+    if init is None:
+        return klass
+
+    @wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        name = type(self).__name__
+        wrong = _misfit(signature(init), (self, *args), kwargs)
+        if wrong is not None:
+            raise TypeError(f"{name}: {wrong}")
+        try:
+            init(self, *args, **kwargs)
+        except TypeError as error:
+            _, found, rest = str(error).partition("__init__() ")  # of a class further down
+            if not found:
+                raise
+            raise TypeError(f"{name}: {rest}") from None
+
+    klass.__init__ = checked  # type: ignore[misc]
+    return klass
+
+
+def _misfit(rules: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    """What is wrong with a call, as far as the signature says."""
+    try:
+        given = rules.bind(*args, **kwargs)
+    except TypeError as misfit:
+        return str(misfit)
+    found = (_wrong(rules.parameters[parameter], value) for parameter, value in given.arguments.items())
+    return next((wrong for wrong in found if wrong is not None), None)
+
+
 def _explained(
     name: str, rules: Signature, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
 ) -> Exception | None:
     """The error to raise instead of `error`; None where it says nothing of the call."""
     if isinstance(error, MXNetError):
         return type(error)(renamed(name, str(error)))
-    try:
-        given = rules.bind(*args, **kwargs)
-    except TypeError as misfit:
-        return TypeError(f"{name}: {misfit}")
-    for parameter, value in given.arguments.items():
-        wrong = _wrong(rules.parameters[parameter], value)
-        if wrong is not None:
-            return TypeError(f"{name}: {wrong}")
+    wrong = _misfit(rules, args, kwargs)
+    if wrong is not None:
+        return TypeError(f"{name}: {wrong}")
     if isinstance(error, AttributeError):
         return None
     kind = next((kind for kind in (*_OURS, MemoryError) if isinstance(error, kind)), MXNetError)

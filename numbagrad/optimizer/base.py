@@ -10,6 +10,8 @@ from numbagrad.errors import MXNetError
 from numbagrad.kernels.kernel import Kernel
 from numbagrad.kernels.rule import Rule
 from numbagrad.launch import launch
+from numbagrad.nd.arguments import expect_array
+from numbagrad.nd.refusal import guarded
 from numbagrad.ops.casting import cast_flat, write_cast
 from numbagrad.ops.dtypes import FLOAT32
 from numbagrad.tape import RebindEpoch
@@ -27,6 +29,7 @@ class SettingEpoch:
     value = 0
 
 
+@guarded
 class Optimizer:
     """A rule that updates weights, one numbered parameter at a time or all in one call.
 
@@ -122,8 +125,9 @@ class Optimizer:
             for each in zip(index, weight, grad, state, strict=True):
                 self.update(*each)
             return
-        check_writable(weight, "Optimizer.update")
         states = as_tuple(state)
+        expect_array(type(self).__name__, weight, grad, *states)
+        check_writable(weight, "Optimizer.update")
         self.check(index, weight._shape, weight._flat.dtype, states, grad)
         self._update_count(index)
         made = self._index_update_count[index] - 1
@@ -216,6 +220,8 @@ class Optimizer:
         """
         if self.lr_scheduler is not None:
             raise UserWarning("the learning rate is the scheduler's to decide; set its base_lr instead")
+        if not isinstance(lr, (int, float, np.number)):
+            raise TypeError(f"set_learning_rate: lr must be a number, not {lr!r}")
         self.lr = lr
 
     def set_lr_mult(self, args_lr_mult: dict[Any, float]) -> None:
@@ -286,7 +292,7 @@ def as_tuple(state: Any) -> tuple[Any, ...]:
 
 def register(klass: type[Optimizer]) -> type[Optimizer]:
     """Make an optimiser known by its lower-cased class name; usable as a decorator."""
-    Optimizer.registry[klass.__name__.lower()] = klass
+    Optimizer.registry[klass.__name__.lower()] = guarded(klass)
     return klass
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from numbagrad import nd
 from numbagrad.autograd import pause
 from numbagrad.dispatch import check_writable
+from numbagrad.errors import MXNetError
+from numbagrad.nd.arguments import expect_array
 from numbagrad.optimizer.base import Optimizer, register, zeros_like
 
 
@@ -21,6 +23,12 @@ class _Composed(Optimizer):
             for each in zip(index, weight, grad, state, strict=True):
                 self.update(*each)
             return
+        name = type(self).__name__
+        expect_array(name, weight, grad)
+        if grad._shape != weight._shape:
+            raise MXNetError(
+                f"{name}: the gradient of parameter {index} must be of its shape, {weight._shape}, not {grad._shape}"
+            )
         check_writable(weight, "Optimizer.update")
         self._update_count(index)
         with pause():

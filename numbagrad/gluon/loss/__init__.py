@@ -14,6 +14,7 @@ from numbagrad.gluon.loss.classification import (
 )
 from numbagrad.gluon.loss.regression import HuberLoss, L1Loss, L2Loss, PoissonNLLLoss
 from numbagrad.gluon.loss.similarity import CosineEmbeddingLoss, SDMLLoss, TripletLoss
+from numbagrad.nd.refusal import guarded as _guarded
 
 __all__ = [
     "CosineEmbeddingLoss",
@@ -33,3 +34,7 @@ __all__ = [
     "SquaredHingeLoss",
     "TripletLoss",
 ]
+
+for _name in __all__:
+    if "BCE" not in _name and "CELoss" not in _name:  # short names of what has a long one
+        _guarded(globals()[_name])

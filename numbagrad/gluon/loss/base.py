@@ -27,6 +27,9 @@ def like(label: NDArray, pred: NDArray, name: str) -> NDArray:
     ValueError
         If their sizes differ.
     """
+    for title, given in (("prediction", pred), ("label", label)):
+        if not isinstance(given, NDArray):
+            raise TypeError(f"{name}: the {title} must be an NDArray, not {type(given).__name__}; use nd.array")
     if label.shape == pred.shape:
         return label
     if label.size != pred.size:

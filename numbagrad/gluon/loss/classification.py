@@ -144,6 +144,8 @@ class SoftmaxCrossEntropyLoss(Loss):
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> NDArray:
         """The same of other ops."""
         axis = self._axis
+        if not isinstance(label, NDArray):
+            raise TypeError(f"{self.name}: the label must be an NDArray, not {type(label).__name__}; use nd.array")
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=axis)
         if self._sparse_label:
@@ -185,6 +187,7 @@ class KLDivLoss(Loss):
         """The loss of each example."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
+        label = like(label, pred, self.name)
         loss = label * (F.log(label + 1e-12) - pred)
         loss = apply_weighting(F, loss, self._weight, sample_weight)
         return F.sum(loss, axis=self._batch_axis, exclude=True)

@@ -13,6 +13,7 @@ from numbagrad.gluon.nn.basic import (
     Sequential,
 )
 from numbagrad.gluon.nn.norm import BatchNorm, GroupNorm, InstanceNorm, LayerNorm
+from numbagrad.nd.refusal import guarded as _guarded
 
 __all__ = [
     "ELU",
@@ -37,3 +38,7 @@ __all__ = [
     "Sequential",
     "Swish",
 ]
+
+for _name in __all__:
+    if globals()[_name] not in (Block, HybridBlock):  # programs derive from these, and word their own
+        _guarded(globals()[_name])

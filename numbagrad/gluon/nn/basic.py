@@ -23,6 +23,8 @@ class _Container(Block):
     def add(self, *blocks: Block) -> None:
         """Append blocks."""
         for block in blocks:
+            if not isinstance(block, Block):
+                raise TypeError(f"{type(self).__name__}.add: takes Blocks, not {type(block).__name__}")
             self.register_child(block)
 
     def forward(self, x: Any, *args: Any) -> Any:

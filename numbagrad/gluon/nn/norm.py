@@ -6,6 +6,7 @@ import numpy as np
 
 from numbagrad.gluon.block import HybridBlock
 from numbagrad.nd.ndarray import NDArray
+from numbagrad.ops.shaping import normal_axis
 
 
 class _Scaling(HybridBlock):
@@ -46,7 +47,8 @@ class _Scaling(HybridBlock):
 
     def infer_shape(self, *args: Any) -> None:
         """Take the number of channels from the first input."""
-        n = args[0].shape[self._channel_axis]
+        shape = args[0].shape
+        n = shape[normal_axis(type(self).__name__, self._channel_axis, len(shape))]
         for parameter in self._reg_params.values():
             parameter.shape = (n,)
 
