@@ -14,7 +14,8 @@ from numbagrad.native.compiler import intrinsic, njit
 
 _U = np.uintp  # unsigned positions cannot mean "from the end", so LLVM sees plain loops
 _BLOCK = 1024
-_RUN = 256  # elements of a line whose largest is found at once, before its place is
+_RUN = 512  # elements of a line whose largest is found at once, before its place is
+_SHORT = 32  # a line below that is gone through once; above, pieces of that length leave no rest to vector code
 _FOLD = 128  # narrow rows are taken several at once as one line about this wide
 
 
@@ -82,9 +83,29 @@ def _extreme_kernels(name: str, word: str, pick: Any, beats: Any) -> tuple[Kerne
     def run_extreme(x: Any, start: int, count: int) -> Any:
         first = _U(start)
         best = x[first]
-        for i in range(_U(count)):
+        whole = count // _SHORT * _SHORT
+        for i in range(_U(whole)):
             best = pick(best, x[first + i])
+        if whole < count:
+            rest = _U(_SHORT if whole > 0 else count)  # with some that were seen before, where there are
+            first = _U(start + count) - rest
+            for i in range(rest):
+                best = pick(best, x[first + i])
         return best
+
+    @njit
+    def first_of(x: Any, start: int, count: int, best: Any) -> int:
+        """The first place from `start` on that holds `best`, a number that is there; `count` is _SHORT or more."""
+        none = np.int32(min(count, _SHORT))  # _SHORT; a literal LLVM would unroll, and then not vectorise
+        for top in range(0, count, _SHORT):
+            begin = min(top, count - none)
+            first = _U(start + begin)
+            place = none
+            for i in range(none):
+                place = min(place, np.int32(i) if x[first + _U(i)] == best else none)
+            if place < none:
+                return begin + place
+        return 0
 
     @njit
     def pick_rows(x: Any, start: int, pitch: int, rows: int, best: Any, width: int) -> None:
@@ -152,6 +173,18 @@ def _extreme_kernels(name: str, word: str, pick: Any, beats: Any) -> tuple[Kerne
         return position
 
     def arg_extreme(x: Any, out: Any, outer: int, n: int, inner: int) -> int:
+        if inner == 1 and n < _SHORT:
+            for o in range(outer):
+                first = _U(o * n)
+                best = x[first]
+                place = 0
+                for k in range(1, n):
+                    value = x[first + _U(k)]
+                    wins = beats(value, best) | ((value != value) & (best == best))
+                    best = value if wins else best
+                    place = k if wins else place
+                out[o] = place
+            return 0
         if inner == 1:
             for o in range(outer):
                 best = x[o * n]
@@ -161,15 +194,20 @@ def _extreme_kernels(name: str, word: str, pick: Any, beats: Any) -> tuple[Kerne
                     if beats(winner, best) or (winner != winner and best == best):
                         home = start
                         best = winner
-                out[o] = where_ties(x, home, 1, best) - o * n
+                home = min(home, (o + 1) * n - _SHORT)
+                if best == best:
+                    home += first_of(x, home, (o + 1) * n - home, best)
+                else:
+                    home = where_ties(x, home, 1, best)
+                out[o] = home - o * n
             return 0
         narrow = inner <= _FOLD // 2
         leaders = np.full(min(inner, _BLOCK), x.dtype.type(0))
         winners = np.full(inner if narrow else 0, x.dtype.type(0))
         held = np.full(_FOLD if narrow else 0, x.dtype.type(0))
+        index = np.empty(leaders.size, np.int64)
         for o in range(outer if narrow else 0):
             base = o * n * inner
-            index = out[o * inner : (o + 1) * inner]
             for top in range(0, n, _BLOCK):
                 pick_columns(x, base + top * inner, min(_BLOCK, n - top), inner, winners, held)
                 for i in range(inner):
@@ -180,10 +218,10 @@ def _extreme_kernels(name: str, word: str, pick: Any, beats: Any) -> tuple[Kerne
             for i in range(inner):
                 position = base + index[i] * inner + i
                 index[i] += (where_ties(x, position, inner, leaders[i]) - position) // inner
+                out[o * inner + i] = index[i]
         for o in range(0 if narrow else outer):
             for left in range(0, inner, _BLOCK):
                 width = min(_BLOCK, inner - left)
-                index = out[o * inner + left : o * inner + left + width]
                 for k in range(n):
                     a = _U((o * n + k) * inner + left)
                     for i in range(_U(width)):
@@ -192,12 +230,14 @@ def _extreme_kernels(name: str, word: str, pick: Any, beats: Any) -> tuple[Kerne
                         wins = (k == 0) | beats(value, best) | ((value != value) & (best == best))
                         leaders[i] = value if wins else best
                         index[i] = k if wins else index[i]
+                for i in range(width):
+                    out[o * inner + left + i] = index[i]
         return 0
 
     extreme.__name__ = extreme.__qualname__ = f"{name}_"
     extreme.__doc__ = f"``out[o, i] =`` the {word} of ``x[o, :, i]``; NaN where there is one; n must not be 0."
     arg_extreme.__name__ = arg_extreme.__qualname__ = f"arg{name}"
-    arg_extreme.__doc__ = f"``out[o, i]`` (int64) = where the {word} of ``x[o, :, i]`` first stands; n must not be 0."
+    arg_extreme.__doc__ = f"``out[o, i] =`` where the {word} of ``x[o, :, i]`` first stands, in any dtype; n not 0."
     roles = kernel("in out size size size")
     return roles(extreme), roles(arg_extreme)
 

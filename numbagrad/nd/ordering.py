@@ -106,9 +106,14 @@ def _arg(op: Any, data: NDArray, axis: int | None, keepdims: bool, out: Any) -> 
     expect_array(op.name, data)
     ndim = len(data._shape)
     axes: Axes = tuple(range(ndim)) if axis is None else (normal_axis(op.name, axis, ndim),)
-    result = at_least_1d(op(data, axes=axes, keepdims=bool(keepdims)))
     dtype = data._flat.dtype
-    return deliver(result if dtype.kind == "b" else cast(result, dtype=dtype), out)
+    if dtype.kind == "b":
+        result = op(data, axes=axes, keepdims=bool(keepdims))
+    elif dtype.char == "e":
+        result = cast(op(data, axes=axes, keepdims=bool(keepdims)), dtype=dtype)
+    else:
+        result = op(data, axes=axes, keepdims=bool(keepdims) or ndim == 1, dtype=dtype)
+    return deliver(at_least_1d(result), out)
 
 
 def argmax(

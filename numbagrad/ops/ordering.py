@@ -74,11 +74,11 @@ def topk_indices(x: Any, *, k: int, axis: int, ascending: bool) -> Any:
     return first(argsort(x, axis=axis, ascending=ascending), k, axis)
 
 
-def _arg(name: str, kernel: Kernel, x: ArrayLike, axes: Axes, keepdims: bool) -> Output:
+def _arg(name: str, kernel: Kernel, x: ArrayLike, axes: Axes, keepdims: bool, dtype: np.dtype) -> Output:
     folded, outer, n, inner = fold(x, axes)
     if n == 0:
         raise MXNetError(f"{name}: no elements along axes {axes} of an array of shape {x._shape}")
-    out = np.empty(outer * inner, _INT64)
+    out = np.empty(outer * inner, dtype)
     launch(kernel, folded._flat, out, outer, n, inner)
     return out, reduced_shape(x._shape, axes, keepdims)
 
@@ -92,12 +92,12 @@ def _arg_samples(numpy: Any) -> Any:
 
 
 @composed("argmax", lambda context, g: None, differentiable=False, samples=_arg_samples(np.argmax))
-def argmax(x: ArrayLike, *, axes: Axes, keepdims: bool) -> Output:
-    """Where the largest element over `axes` first stands, int64; over all axes, in the flat array."""
-    return _arg("argmax", extreme.argmax, x, axes, keepdims)
+def argmax(x: ArrayLike, *, axes: Axes, keepdims: bool, dtype: np.dtype = _INT64) -> Output:
+    """Where the largest element over `axes` first stands, as `dtype`; over all axes, in the flat array."""
+    return _arg("argmax", extreme.argmax, x, axes, keepdims, dtype)
 
 
 @composed("argmin", lambda context, g: None, differentiable=False, samples=_arg_samples(np.argmin))
-def argmin(x: ArrayLike, *, axes: Axes, keepdims: bool) -> Output:
-    """Where the smallest element over `axes` first stands, int64; over all axes, in the flat array."""
-    return _arg("argmin", extreme.argmin, x, axes, keepdims)
+def argmin(x: ArrayLike, *, axes: Axes, keepdims: bool, dtype: np.dtype = _INT64) -> Output:
+    """Where the smallest element over `axes` first stands, as `dtype`; over all axes, in the flat array."""
+    return _arg("argmin", extreme.argmin, x, axes, keepdims, dtype)

@@ -207,6 +207,18 @@ def test_extremes_and_their_positions(dtype, kernels):
             np.testing.assert_array_equal(run(position, x, "int64"), numpy_position(x, 1))
 
 
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 97, 511, 512, 513, 544, 1300])
+def test_positions_in_lines_of_any_length(n):
+    rng = np.random.default_rng(n)
+    x = rng.integers(-50, 50, (9, n, 1)).astype("float32")  # with ties
+    x[0, -1] = 99
+    x[1, 0] = 99
+    x[2:5][rng.random((3, n, 1)) < 0.01] = np.nan
+    x[5, -1] = np.nan
+    np.testing.assert_array_equal(run(extreme.argmax, x, "int64"), np.argmax(x, 1))
+    np.testing.assert_array_equal(run(extreme.max_, x, "float32"), np.max(x, 1))
+
+
 def test_signed_ints_and_negative_extremes():
     x = np.array([[-3, -7, -3], [5, -128, 127]], np.int8).reshape(2, 3, 1)
     assert run(extreme.max_, x, "int8").tolist() == [[-3], [127]]
