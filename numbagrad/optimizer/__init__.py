@@ -1,9 +1,9 @@
 """Optimisers: rules that turn gradients into updates of weights."""
 
 from numbagrad.optimizer.adam import Adam
-from numbagrad.optimizer.adaptive import FTML, NAG, AdaDelta, AdaGrad, Adamax, Ftrl, RMSProp, Signum
+from numbagrad.optimizer.adaptive import FTML, LAMB, NAG, AdaDelta, AdaGrad, Adamax, Ftrl, RMSProp, Signum
 from numbagrad.optimizer.base import Optimizer, create, register
-from numbagrad.optimizer.composed import DCASGD, LAMB, SGLD, Nadam, Test
+from numbagrad.optimizer.composed import DCASGD, SGLD, Nadam, Test
 from numbagrad.optimizer.sgd import SGD
 from numbagrad.optimizer.updater import Updater, get_updater
 

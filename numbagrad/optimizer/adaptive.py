@@ -1,11 +1,12 @@
-"""Optimisers whose rules are kernels: Nesterov's momentum, adaptive rates, signs, followed leaders.
+"""Optimisers whose rules are kernels: Nesterov's momentum, adaptive rates, signs, followed leaders, norms.
 
-The formulas stand in ``kernels.adaptive``.
+The formulas stand in ``kernels.adaptive`` and ``kernels.lamb``.
 """
 
+import math
 from typing import Any, ClassVar
 
-from numbagrad.kernels import adaptive
+from numbagrad.kernels import adaptive, lamb
 from numbagrad.kernels import optimizer as kernels
 from numbagrad.kernels.rule import Rule
 from numbagrad.optimizer.base import Optimizer, register, zeros_like
@@ -266,3 +267,53 @@ class FTML(Optimizer):
     def row(self) -> tuple[float, ...]:
         """Clipping, the two decays, epsilon."""
         return self._clip(), self.beta1, self.beta2, self.epsilon
+
+
+@register
+class LAMB(Optimizer):
+    """Adam with a rate for each array, by the norm of its weights over that of its step (You et al. 2020).
+
+    ``g = clip(rescale grad)``, m and v are the moving averages of g and g squared, over ``1 - beta^t`` with
+    `bias_correction`; ``u = m / (sqrt(v) + epsilon) + wd w``, ``w -= lr |w| / |u| u``; the norm of the weights is kept
+    within the bounds, and where one of the norms is 0 their ratio is 1.
+
+    Parameters
+    ----------
+    learning_rate : float
+        0.001.
+    beta1, beta2, epsilon : float
+    lower_bound, upper_bound : float, optional
+    bias_correction : bool
+    **kwargs
+        See :class:`Optimizer`.
+    """
+
+    rules: ClassVar[dict[int, Rule]] = {2: lamb.LAMB}
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-6,
+        lower_bound: float | None = None,
+        upper_bound: float | None = None,
+        bias_correction: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.lower_bound = lower_bound
+        self.upper_bound = upper_bound
+        self.bias_correction = bias_correction
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """The two moving averages."""
+        return zeros_like(weight), zeros_like(weight)
+
+    def row(self) -> tuple[float, ...]:
+        """Clipping, decays, epsilon, bounds, and whether averages are corrected."""
+        lower, upper = self.lower_bound or 0.0, self.upper_bound or math.inf
+        return self._clip(), self.beta1, self.beta2, self.epsilon, lower, upper, float(self.bias_correction)

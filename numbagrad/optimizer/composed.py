@@ -1,4 +1,4 @@
-"""Optimisers whose rules are written in array operations: seldom used, or with a norm or noise in them.
+"""Optimisers whose rules are written in array operations: seldom used, or with noise in them.
 
 They update parameter by parameter, and a step with them cannot be captured.
 """
@@ -150,66 +150,6 @@ class SGLD(_Composed):
         """Update by the formula of the class."""
         noise = nd.random.normal(0, math.sqrt(lr), shape=weight.shape, dtype=weight.dtype)
         weight[:] = weight - lr / 2 * (self.clipped(grad) + wd * weight) + noise
-
-
-@register
-class LAMB(_Composed):
-    """Adam with a rate for each array, by the norm of its weights over that of its step (You et al. 2020).
-
-    ``g = clip(rescale grad)``, m and v are the moving averages of g and g squared, over ``1 - beta^t`` with
-    `bias_correction`; ``u = m / (sqrt(v) + epsilon) + wd w``, ``w -= lr |w| / |u| u``; the norm of the weights is kept
-    within the bounds, and where one of the norms is 0 their ratio is 1.
-
-    Parameters
-    ----------
-    learning_rate : float
-        0.001.
-    beta1, beta2, epsilon : float
-    lower_bound, upper_bound : float, optional
-    bias_correction : bool
-    **kwargs
-        See :class:`Optimizer`.
-    """
-
-    def __init__(
-        self,
-        learning_rate: float = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-6,
-        lower_bound: float | None = None,
-        upper_bound: float | None = None,
-        bias_correction: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
-        self.lower_bound = lower_bound
-        self.upper_bound = upper_bound
-        self.bias_correction = bias_correction
-
-    def create_state(self, index: Any, weight: Any) -> Any:
-        """The two moving averages."""
-        return zeros_like(weight), zeros_like(weight)
-
-    def step(self, index: Any, weight: Any, grad: Any, state: Any, lr: float, wd: float) -> None:
-        """Update by the formula of the class."""
-        t = self._index_update_count[index]
-        g = self.clipped(grad)
-        m, v = state
-        _blend(m, g, self.beta1)
-        _blend(v, nd.square(g), self.beta2)
-        made1, made2 = (1 - self.beta1**t, 1 - self.beta2**t) if self.bias_correction else (1, 1)
-        u = m / made1 / (nd.sqrt(v / made2) + self.epsilon) + wd * weight
-        size, length = weight.norm(), u.norm()
-        if self.lower_bound:
-            size = nd.maximum(size, self.lower_bound)
-        if self.upper_bound:
-            size = nd.minimum(size, self.upper_bound)
-        ratio = nd.where(size * length == 0, nd.ones_like(size), size / length)
-        weight[:] = weight - lr * ratio * u
 
 
 @register

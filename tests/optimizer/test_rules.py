@@ -129,8 +129,8 @@ REAL: list = [
     ("lamb", {"bias_correction": False, "upper_bound": 1.0}, [0.495895, -1.2491893, 1.997529, 0.101597]),
     ("test", {"rescale_grad": 0.5}, [1.25, -0.5, 2.7500002, 0.8500001]),
 ]
-TABLES = ["nag", "adagrad", "rmsprop", "centered", "adadelta", "ftrl", "adamax", "signum", "ftml"]
-COMPOSED = ["nadam", "dcasgd", "sgld", "lamb", "test"]
+TABLES = ["nag", "adagrad", "rmsprop", "centered", "adadelta", "ftrl", "adamax", "signum", "ftml", "lamb"]
+COMPOSED = ["nadam", "dcasgd", "sgld", "test"]
 
 
 def gradient(t):
