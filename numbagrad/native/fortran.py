@@ -4,20 +4,16 @@ A symbol (unlike an address in a constant) may stay in code on disk: it is resol
 """
 
 import ctypes
-import importlib.util
-import sys
 from collections.abc import Callable
-from importlib.machinery import PathFinder
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address
 
+from numbagrad.native import cython_blas
 from numbagrad.native.compiler import intrinsic
 from numbagrad.native.symbols import enter, provider
 
@@ -54,25 +50,10 @@ class _Routines:
 
     @classmethod
     def _enter_blas(cls) -> None:
-        """Enter all of BLAS, once.
-
-        ``import scipy.linalg`` takes longer than all of our own import, so the extension module is loaded by itself.
-        That module enters itself into `sys.modules`; it is taken out again, for a later ``import
-        scipy.linalg.cython_blas`` to find the same module in the common way.
-        """
-        name = "scipy.linalg.cython_blas"
-        alone = name not in sys.modules
-        if alone:
-            try:
-                spec = PathFinder.find_spec(name, [str(Path(path) / "linalg") for path in scipy.__path__])
-                if spec is not None and spec.loader is not None:
-                    spec.loader.exec_module(importlib.util.module_from_spec(spec))
-            except Exception:  # a layout of SciPy's that we do not know: what follows imports it in the common way
-                sys.modules.pop(name, None)
-        for routine in sorted(_BLAS):
-            cls._enter("cython_blas", routine)
-        if alone and "scipy.linalg" not in sys.modules:
-            sys.modules.pop(name, None)
+        """Enter all of BLAS, once."""
+        with cython_blas.alone():
+            for routine in sorted(_BLAS):
+                cls._enter("cython_blas", routine)
 
 
 provider("scipy")(_Routines.address)

@@ -6,6 +6,7 @@ functions copy and nobody ever calls. And with the many small objects that it ma
 seventh of the time.
 """
 
+from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -15,6 +16,7 @@ from numba.core.compiler import CompilerBase, CompileResult
 from numba.core.compiler_machinery import PassManager
 
 from numbagrad.collector import held_back
+from numbagrad.native import cython_blas
 
 
 class Library(JITCodeLibrary):
@@ -93,6 +95,14 @@ def rebuild_linked(target: Any, *parts: Any) -> Any:
     return CompileResult._rebuild(_Loading(target), *parts)._replace(target_context=target)
 
 
+@cache
+def _load_numba(typing_context: Any, target_context: Any) -> None:
+    """Have Numba load what it knows of Python and NumPy, which it does before it first compiles."""
+    with cython_blas.alone(), held_back():
+        typing_context.refresh()
+        target_context.refresh()
+
+
 _PASSES = (
     untyped_passes.TranslateByteCode,
     untyped_passes.FixupArgs,
@@ -122,6 +132,10 @@ class Pipeline(CompilerBase):
     """Fewer passes than Numba's, into our kind of library."""
 
     library_class: Any = Library
+
+    def __init__(self, typing_context: Any, target_context: Any, *rest: Any) -> None:
+        _load_numba(typing_context, target_context)
+        super().__init__(typing_context, target_context, *rest)
 
     def define_pipelines(self) -> list[Any]:
         """The passes of nopython mode."""

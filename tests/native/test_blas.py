@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -100,3 +101,22 @@ def test_a_new_process_loads_the_symbol_call_from_disk(tmp_path):
         outputs.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
     assert int(outputs[0].split()[0]) > 0
     assert outputs[1].split() == ["0", outputs[0].split()[0]]
+
+
+def test_neither_compiling_nor_a_product_imports_all_of_scipy_linalg(tmp_path):
+    script = """
+import sys
+import numbagrad
+from numbagrad import nd
+assert nd.dot(nd.ones((2, 3)), nd.ones((3, 2))).asnumpy().tolist() == [[3, 3], [3, 3]]
+assert numbagrad.native.cache.compilations
+assert not [name for name in sys.modules if name.startswith("scipy.linalg")]
+from scipy.linalg import cython_blas, solve
+assert solve([[2.0]], [4.0]) == 2 and cython_blas.__pyx_capi__
+"""
+    subprocess.run(
+        [sys.executable, "-c", script],
+        check=True,
+        env={**os.environ, "NUMBAGRAD_CACHE_DIR": str(tmp_path)},
+        cwd=Path(__file__).parents[2],
+    )
