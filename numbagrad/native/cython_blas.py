@@ -8,12 +8,29 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
+from types import ModuleType
 
 import scipy
 
 NAME = "scipy.linalg.cython_blas"
+
+
+@cache
+def _module() -> ModuleType | None:
+    """The module loaded by itself, which SciPy's does once a process; None for a layout of SciPy's that we do not know.
+
+    It enters itself into `sys.modules`.
+    """
+    try:
+        spec = PathFinder.find_spec(NAME, [str(Path(path) / "linalg") for path in scipy.__path__])
+        if spec is not None and spec.loader is not None:
+            spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    except Exception:  # who needs the module then imports it in the common way
+        sys.modules.pop(NAME, None)
+    return sys.modules.get(NAME)
 
 
 @contextmanager
@@ -25,12 +42,9 @@ def alone() -> Iterator[None]:
     if NAME in sys.modules:
         yield
         return
-    try:
-        spec = PathFinder.find_spec(NAME, [str(Path(path) / "linalg") for path in scipy.__path__])
-        if spec is not None and spec.loader is not None:
-            spec.loader.exec_module(importlib.util.module_from_spec(spec))  # it enters itself into sys.modules
-    except Exception:  # a layout of SciPy's that we do not know: who needs the module imports it in the common way
-        sys.modules.pop(NAME, None)
+    module = _module()
+    if module is not None:
+        sys.modules[NAME] = module
     try:
         yield
     finally:

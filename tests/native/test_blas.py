@@ -1,7 +1,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -114,9 +113,5 @@ assert not [name for name in sys.modules if name.startswith("scipy.linalg")]
 from scipy.linalg import cython_blas, solve
 assert solve([[2.0]], [4.0]) == 2 and cython_blas.__pyx_capi__
 """
-    subprocess.run(
-        [sys.executable, "-c", script],
-        check=True,
-        env={**os.environ, "NUMBAGRAD_CACHE_DIR": str(tmp_path)},
-        cwd=Path(__file__).parents[2],
-    )
+    environment = {**os.environ, "NUMBAGRAD_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
