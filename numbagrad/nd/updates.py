@@ -55,7 +55,7 @@ _UPDATES = {
     "adam_update": _Update(
         kernels.ADAM.array,
         ("mean", "var"),
-        ("beta1", "beta2", "epsilon"),
+        ("beta1", "beta2", "epsilon", 1.0),
         {"lr": REQUIRED, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, **_LAZY},
         _INFINITE,
     ),

@@ -49,5 +49,5 @@ class Adam(Optimizer):
         return zeros_like(weight), zeros_like(weight)
 
     def row(self) -> tuple[float, ...]:
-        """Clipping, the decays of the averages, epsilon."""
-        return self._clip(), self.beta1, self.beta2, self.epsilon
+        """Clipping, the decays of the averages, epsilon; the correction of the rate, which is the kernels' to write."""
+        return self._clip(), self.beta1, self.beta2, self.epsilon, 0.0

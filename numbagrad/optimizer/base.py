@@ -132,6 +132,9 @@ class Optimizer:
         self._update_count(index)
         made = self._index_update_count[index] - 1
         row = np.array([self._get_lr(index), self._get_wd(index), *self.row(), made])
+        begin = self.rules[len(states)].begin
+        if begin is not None:
+            launch(begin, row, 1)
         scale = float(self.rescale_grad)
         flats = [weight._flat, grad._flat, *[each._flat for each in states]]
         if weight._flat.dtype == _HALF:

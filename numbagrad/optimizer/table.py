@@ -21,6 +21,7 @@ class _Group:
     ) -> None:
         rule = optimizer.rules[len(members[0][3])]
         self.kernel = rule.tables[dtype]
+        self.begin = rule.begin
         self.members = members
         self.storages = [array._storage for _, weight, _, states in members for array in (weight, *states)]
         self.count = len(members)
@@ -122,6 +123,10 @@ class Table:
         door.host(partial(self.prepare, skip), before=True, epoch=None if scheduled else SettingEpoch)
         kernel = self.optimizer.kernel
         for group in self.groups:
+            if group.begin is not None:
+                rows = [row for (index, *_), row in zip(group.members, group.by_row, strict=True) if index not in skip]
+                for each in rows if skip else [group.rows]:
+                    launch(group.begin, each, each.size // group.width)
             for (index, weight, grad, states), row in zip(group.members, group.by_row, strict=True):
                 if index not in skip:
                     flats = [state._flat for state in states]

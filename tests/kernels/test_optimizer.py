@@ -59,27 +59,30 @@ def test_adam_three_steps(dtype):
     m, v = [np.zeros_like(array) for array in w], [np.zeros_like(array) for array in w]
     reference = [[array.astype(D) for array in group] for group in (w, m, v)]
     twins = [[array.copy() for array in group] for group in (w, m, v)]
-    rows = np.array([[0.1, 0.01, 0.2, 0.9, 0.999, 1e-8, 0], [0.01, 0, 0, 0.8, 0.99, 1e-3, 0]] * 2)
+    one, other = [0.1, 0.01, 0.2, 0.9, 0.999, 1e-8, 0, 0], [0.01, 0, 0, 0.8, 0.99, 1e-3, 0, 5]
+    rows = np.array([one, one, other, [*one[:-1], 5]])  # in step, other averages, another count
     hyper = rows.ravel().copy()
     rescale = 0.5
     kernel = optimizer.ADAM.tables[np.dtype(dtype).name]
     table = table_of(w, g, m, v)
     for t in (1, 2, 3):
         launch(kernel, table, hyper, 4, rescale)
+        launch(optimizer.ADAM.begin, rows.reshape(-1), 4)
         for i in range(4):
             launch(optimizer.ADAM.array, twins[0][i], g[i], twins[1][i], twins[2][i], rows[i], rescale)
-            lr, wd, clip, beta1, beta2, epsilon, _ = rows[i]
+            lr, wd, clip, beta1, beta2, epsilon = rows[i, :6]
             weight, mean, square = (group[i] for group in reference)
             gradient = clipped(rescale * g[i].astype(D) + wd * weight, clip)
             mean[:] = beta1 * mean + (1 - beta1) * gradient
             square[:] = beta2 * square + (1 - beta2) * gradient**2
-            rate = lr * np.sqrt(1 - beta2**t) / (1 - beta1**t)
+            made = t + (0, 0, 5, 5)[i]
+            rate = lr * np.sqrt(1 - beta2**made) / (1 - beta1**made)
             weight[:] -= rate * mean / (np.sqrt(square) + epsilon)
     for i in range(4):
         np.testing.assert_allclose(w[i], reference[0][i], rtol=0, atol=40 * np.finfo(dtype).eps)
         for group, twin in zip((w, m, v), twins, strict=True):
             assert (group[i] == twin[i]).all()
-    assert (hyper.reshape(4, 7)[:, 6] == 3).all()
+    assert (hyper.reshape(4, 8)[:, 7] == [3, 3, 8, 8]).all()
 
 
 def test_nan_and_infinite_gradients_under_clipping():
