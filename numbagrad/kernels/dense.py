@@ -36,15 +36,19 @@ WANT_X, WANT_W, WANT_B, ADD_W, ADD_B = 1, 2, 4, 8, 16
 Part = tuple[Kernel, tuple[Any, ...]]
 
 
-@njit(apart=True)
-def _bias_piecewise(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> None:
-    """Compute y = relu(y + b) where `act` is 1, y + b where it is 0; NaN stays NaN."""
+@kernel("inout in size size static static", apart=True)
+def bias_act(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> int:
+    """Compute y (n, units) = relu(y + b) in place for `act` 1, y + b for 0; b is not read if has_bias is 0.
+
+    NaN stays NaN.
+    """
     low = y.dtype.type(0) if act else y.dtype.type(-np.inf)
     for i in range(n):
         row = piece(y, i * units, units)
         for j in range(units):
             value = row[j] + b[j] if has_bias else row[j]
             row[j] = low if value <= low else value
+    return 0
 
 
 @njit(apart=True)
@@ -63,6 +67,9 @@ def _smooth(y: Any, size: int, act: int) -> None:
     else:
         for i in range(size):
             y[i] = y[i] / (one + abs(y[i]))
+
+
+_bias_piecewise = bias_act.callee  # as other kernels call it
 
 
 @njit
@@ -88,12 +95,19 @@ def _bias_any(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> No
         _bias_smooth(y, b, n, units, has_bias, act)
 
 
-@njit(apart=True)
-def _vjp_piecewise(g: Any, y: Any, gz: Any, size: int, act: int) -> None:
-    """Compute gz = g relu'(x): relu'(0) is 0, and a unit that is off passes nothing on, not even NaN."""
+@kernel("in in out size static", apart=True)
+def act_vjp(g: Any, y: Any, gz: Any, size: int, act: int) -> int:
+    """Compute gz = g relu'(x), from the head gradient g and the result y = relu(x).
+
+    relu'(0) is 0, and a unit that is off passes nothing on, not even NaN.
+    """
     zero = y.dtype.type(0)
     for i in range(size):
         gz[i] = g[i] if y[i] > zero else (zero if y[i] <= zero else y[i])
+    return 0
+
+
+_vjp_piecewise = act_vjp.callee
 
 
 @njit
@@ -147,23 +161,9 @@ def _column_sums(g: Any, out: Any, n: int, units: int, add: int) -> None:
 
 
 @kernel("inout in size size static static")
-def bias_act(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> int:
-    """Compute y (n, units) = relu(y + b) in place for `act` 1, y + b for 0; b is not read if has_bias is 0."""
-    _bias_piecewise(y, b, n, units, has_bias, act)
-    return 0
-
-
-@kernel("inout in size size static static")
 def bias_act_smooth(y: Any, b: Any, n: int, units: int, has_bias: int, act: int) -> int:
     """Compute y (n, units) = act(y + b) in place for an `act` from 2 on; b is not read if has_bias is 0."""
     _bias_smooth(y, b, n, units, has_bias, act)
-    return 0
-
-
-@kernel("in in out size static")
-def act_vjp(g: Any, y: Any, gz: Any, size: int, act: int) -> int:
-    """Compute gz = g relu'(x), from the head gradient g and the result y = relu(x)."""
-    _vjp_piecewise(g, y, gz, size, act)
     return 0
 
 

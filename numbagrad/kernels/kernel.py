@@ -99,10 +99,15 @@ def kernel(
     *,
     failures: Mapping[int, tuple[type[Exception], str]] | None = None,
     fastmath: Iterable[str] = PLAIN,
+    apart: bool = False,
 ) -> Callable[[Callable[..., int]], Kernel]:
-    """Declare the decorated function a kernel, its argument roles in one string: ``@kernel("in in out size")``."""
+    """Declare the decorated function a kernel, its argument roles in one string: ``@kernel("in in out size")``.
+
+    `apart` is for a kernel that others call too, in code of their own; see :func:`numbagrad.native.compiler.njit`.
+    """
 
     def declare(function: Callable[..., int]) -> Kernel:
-        return Kernel(function.__name__, njit(function, fastmath=fastmath), tuple(roles.split()), failures or {})
+        compiled = njit(function, fastmath=fastmath, apart=apart)
+        return Kernel(function.__name__, compiled, tuple(roles.split()), failures or {})
 
     return declare

@@ -43,7 +43,7 @@ class Apart(Deferred):
         if found is None:
             if self._content is None:
                 self._content = fingerprint(self)
-            compiled = self.helper
+            compiled = self._made[True] or self.helper  # what Python calls serves as well
             compiled.compile(signature)
             result = compiled.overloads[signature]
             digest = hashlib.sha256(f"{self._content} {signature}".encode()).hexdigest()[:32]
