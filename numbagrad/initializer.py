@@ -21,7 +21,7 @@ from numbagrad.nd.refusal import guarded
 from numbagrad.nd.serialization import load
 from numbagrad.ops.casting import write_cast
 from numbagrad.ops.layout import size_of
-from numbagrad.ops.random import draw
+from numbagrad.ops.random import STATE, draw
 
 
 class InitDesc(str):
@@ -69,8 +69,10 @@ def _set(array: NDArray, value: Any) -> None:
 def _draw(array: NDArray, kernel: Any, *scalars: float) -> None:
     """Fill `array` from the stream; ints (which MXNet cannot draw either) by truncation."""
     flat = array._flat
-    dtype = flat.dtype if flat.dtype.kind == "f" else np.dtype("float32")
-    write_cast(draw(kernel, flat.size, dtype, *scalars), flat)
+    if flat.dtype.name in ("float32", "float64"):
+        launch(kernel, STATE, flat, flat.size, *scalars)
+    else:
+        write_cast(draw(kernel, flat.size, np.dtype("float32"), *scalars), flat)
     wrote(array._storage)
 
 
