@@ -24,9 +24,6 @@ ACTIVATIONS = {None: 0, "relu": 1, "sigmoid": 2, "tanh": 3, "softrelu": 4, "soft
 _BLOCK = 1024
 """Elements that get their bias and then their activation while they are in the cache."""
 
-_U = np.uintp
-"""Unsigned positions cannot mean "from the end", so LLVM sees plain loops."""
-
 _NO, _YES = np.int64(0), np.int64(1)
 """Flags that Numba does not take for literals, with a copy of the callee for each."""
 
@@ -139,24 +136,15 @@ def _vjp_any(g: Any, y: Any, gz: Any, size: int, act: int) -> None:
 
 @njit(apart=True)
 def _column_sums(g: Any, out: Any, n: int, units: int, add: int) -> None:
-    """The sum over rows, four rows at a time in the dtype of g and float64 across: error does not grow with n."""
-    width = _U(units)
+    """The sum over rows, in float64: its error does not grow with n."""
     sums = scratch(units, np.float64)
-    for j in range(width):
+    for j in range(sums.size):
         sums[j] = np.float64(out[j]) if add else 0.0
-    fours = n // 4
-    for i in range(fours):
-        first = _U(4 * i * units)
-        second = first + width
-        third = second + width
-        fourth = third + width
-        for j in range(width):
-            sums[j] += (g[first + j] + g[second + j]) + (g[third + j] + g[fourth + j])
-    for i in range(n - 4 * fours):
-        first = _U((4 * fours + i) * units)
-        for j in range(width):
-            sums[j] += g[first + j]
-    for j in range(width):
+    for i in range(n):
+        row = piece(g, i * units, units)
+        for j in range(sums.size):
+            sums[j] += row[j]
+    for j in range(sums.size):
         out[j] = sums[j]
 
 
