@@ -13,7 +13,7 @@ class Storage:
     may be an input of the graph, so gradients are not written straight into it.
     """
 
-    __slots__ = ("array", "pinned", "version")
+    __slots__ = ("__weakref__", "array", "pinned", "version")
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array

@@ -5,6 +5,7 @@ import inspect
 import math
 import sys
 import weakref
+from bisect import bisect_left
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -80,6 +81,8 @@ class Guard:
         """The arguments that must stay what they are as long as the function may reach their memory in another way."""
         self.written: set[Any] = set()
         """The storages that the run writes without them being arguments: no argument may be on one of them."""
+        self.written_spans: list[tuple[int, int]] = []
+        """Where their memory begins and ends, in order."""
 
     def fits(self, structure: Any, leaves: list[Any]) -> bool:
         """Whether the run stands for a call with these arguments now."""
@@ -108,9 +111,17 @@ class Guard:
                 return False
         if _sharing(leaves) != self.sharing:
             return False
-        if any(type(leaf) is tape.new and leaf._storage in self.written for leaf in leaves):
+        if any(self._writes_to(leaf) for leaf in leaves):
             return False
         return all(self._may_change(i) for i in self._changed(leaves))
+
+    def _writes_to(self, leaf: Any) -> bool:
+        """Whether the run writes to the memory of an argument without it being there for that."""
+        if type(leaf) is not np.ndarray:
+            return type(leaf) is tape.new and leaf._storage in self.written
+        start, end = np.lib.array_utils.byte_bounds(leaf)
+        at = bisect_left(self.written_spans, (end,))
+        return at > 0 and self.written_spans[at - 1][1] > start
 
     def _changed(self, leaves: list[Any]) -> list[int]:
         """The fixed arguments that are on other memory than in the run."""
@@ -143,7 +154,7 @@ class Guard:
                     return f"argument {i} was marked, or is on the tape where it was not"
                 if type(leaf) is tape.new and leaf._context != guard[3]:
                     return f"argument {i} is on {leaf.context}"
-                if type(leaf) is tape.new and leaf._storage in self.written:
+                if self._writes_to(leaf):
                     return f"argument {i} is on memory that the function writes to"
                 if type(leaf) is tape.new and i in self._changed(leaves):
                     return f"argument {i} was an array that the function also reaches in another way"

@@ -3,6 +3,7 @@
 import gc
 import weakref
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,7 @@ def lower(
         ends = [outputs[k] for k in attached]
         heads, gradients = _record_backward(variant, recorder, name, function, leaves, ends, attached)
     by_root = {id(buffer.root): buffer for buffer in recorder.log.buffers}
+    _refuse_overlaps(name, recorder.log.buffers)
     arguments = _arguments(variant, leaves, by_root)
     results = _results(variant, name, recorder, leaves, outputs, by_root, set(arguments), attached)
     _note_writes(variant, recorder, leaves)
@@ -283,6 +285,20 @@ def _refuse_marks(variant: Variant, name: str, leaves: list[Any]) -> None:
             )
 
 
+def _refuse_overlaps(name: str, buffers: Sequence[Buffer]) -> None:
+    """See that no two buffers are the same memory, which somebody has handed over in pieces."""
+    end, last = 0, None
+    for buffer in sorted([b for b in buffers if b.nbytes], key=attrgetter("address")):
+        if buffer.address < end:
+            assert last is not None
+            raise CaptureError(
+                f"{name}: the arrays at {last.line} and {buffer.line} share memory, which cannot be seen from them: "
+                "from_dlpack was given both, or it was given one and the other is a NumPy argument. Make one from the "
+                "other here, or copy one"
+            )
+        end, last = buffer.address + buffer.nbytes, buffer
+
+
 def _note_writes(variant: Variant, recorder: Recorder, leaves: list[Any]) -> None:
     """The storages that stay and are written, and the arguments that are."""
     born = {id(storage) for storage in recorder.born}
@@ -293,6 +309,9 @@ def _note_writes(variant: Variant, recorder: Recorder, leaves: list[Any]) -> Non
         elif id(storage) not in born:
             variant.written.append(storage)
     variant.guard.written = set(variant.written)
+    variant.guard.written_spans = sorted(
+        np.lib.array_utils.byte_bounds(root_of(storage.array)) for storage in variant.written
+    )
 
 
 def _foldable(recorder: Recorder, by_root: dict[int, Buffer]) -> dict[Buffer, Buffer]:

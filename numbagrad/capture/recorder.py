@@ -95,7 +95,7 @@ class Effect:
 class _TrackedStorage(arrays.Storage):
     """A storage made during a capture."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ()
 
     born: "list[Any] | None" = None
     thread = 0

@@ -15,6 +15,7 @@ from numbagrad.kernels.strided import copy
 from numbagrad.launch import launch
 from numbagrad.nd.ndarray import NDArray, _refuse_gpu
 from numbagrad.nd.output import deliver
+from numbagrad.nd.outside import borrowed
 from numbagrad.ops.casting import cast, cast_flat, raw
 from numbagrad.ops.dtypes import FLOAT32, adopted, as_dtype
 from numbagrad.ops.joining import concat
@@ -142,6 +143,8 @@ def _check_label(ctx: Any) -> None:
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
     """An array on the memory of `ndarray`, which becomes read-only; a copy where `zero_copy` is False.
 
+    Arrays of one NumPy array, or of views of it, share memory as slices of one array here do.
+
     Raises
     ------
     ValueError
@@ -160,7 +163,7 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
     ndarray.flags.writeable = False
     number = id(ndarray)
     _LOCKED[number] = weakref.ref(ndarray, lambda _: _LOCKED.pop(number, None))
-    return NDArray(flat, ndarray.shape)
+    return borrowed("from_numpy", flat.reshape(ndarray.shape))
 
 
 _LOCKED: dict[int, weakref.ref[np.ndarray]] = {}

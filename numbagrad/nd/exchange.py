@@ -10,6 +10,7 @@ from numbagrad.dispatch import check_writable
 from numbagrad.launch import reading
 from numbagrad.nd.arguments import expect_array
 from numbagrad.nd.ndarray import NDArray
+from numbagrad.nd.outside import borrowed, lend
 from numbagrad.ops.dtypes import adopted
 
 
@@ -25,8 +26,10 @@ def _array(self: NDArray, dtype: Any = None, copy: bool | None = None) -> np.nda
 
 def _view(array: NDArray, writeable: bool) -> np.ndarray:
     reading()
+    lend(array)
     view = array._flat.reshape(array._shape)
-    view.flags.writeable = writeable
+    if not writeable:
+        view.flags.writeable = False
     return view
 
 
@@ -106,7 +109,7 @@ def from_dlpack(dlpack: Any) -> NDArray:
     ----------
     dlpack : object with ``__dlpack__``, or capsule
         On the CPU, of a dtype that there is here. What is read-only or not C-contiguous is copied. Writes by others are
-        not seen by the tape.
+        not seen by the tape, but for those through an array that was made of the same memory here.
 
     Examples
     --------
@@ -124,7 +127,7 @@ def from_dlpack(dlpack: Any) -> NDArray:
     if unversioned:
         values = np.asarray(_Memory(values))
     values = adopted(values if values.flags.carray else np.array(values, order="C"))
-    return NDArray(values.reshape(-1), values.shape)
+    return borrowed("from_dlpack", values)
 
 
 METHODS: dict[str, Any] = {
