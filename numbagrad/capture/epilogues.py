@@ -3,7 +3,7 @@
 Layers that are written out - ``nd.relu(nd.dot(x, w) + b)`` - become the rows that a Dense layer has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from numbagrad.capture import fusion
@@ -19,6 +19,8 @@ from numbagrad.ops.dense import ACTIVATIONS
 
 def skip_copies(calls: Sequence[Call], facts: Facts) -> list[Call]:
     """Write what is only copied to where it goes at once: gradients to their buffers, above all."""
+    if not any(call.kernel is copy for call in calls):
+        return list(calls)
     placing = Placing(calls, facts)
     result: list[Call | None] = list(calls)
     for row, call in enumerate(calls):
@@ -35,6 +37,8 @@ def extend_products(calls: Sequence[Call], facts: Facts) -> list[Call]:
     BLAS computes ``alpha A B + beta C``: a factor is its alpha, the array C. Results differ from separate rows by the
     order of roundings.
     """
+    if not _followed(calls, _is_product, _extends):
+        return list(calls)
     placing = Placing(calls, facts)
     result: list[Call | None] = list(calls)
     for at, first in enumerate(calls):
@@ -84,6 +88,9 @@ def fuse_bias(calls: Sequence[Call], facts: Facts) -> list[Call]:
     The derivative of relu, which reads its input, is given its result: the same elements of both are above 0. Where
     the chain goes on and is long enough for a loop of its own, it is left to ``fuse_elementwise``.
     """
+    written_out = any(call.kernel.loop is not None and _biased(call)[4] is not None for call in calls)
+    if not written_out and not _followed(calls, _is_bias, lambda call: call.kernel.loop is not None):
+        return list(calls)
     placing = Placing(calls, facts)
     uses = placing.uses
     result: list[Call | None] = list(calls)
@@ -110,6 +117,29 @@ def fuse_bias(calls: Sequence[Call], facts: Facts) -> list[Call]:
                 values = [step.result if value is not None and value == out else value for value in calls[i].arguments]
                 result[i] = Call(calls[i].kernel, calls[i].kinds, tuple(values), calls[i].line)
     return placing.applied(result)
+
+
+def _followed(calls: Sequence[Call], first: Callable[[Call], bool], then: Callable[[Call], bool]) -> bool:
+    """Whether a call of one kind reads what one of another has written before, so that a pass has something to see."""
+    written: set[Any] = set()
+    for call in calls:
+        if first(call):
+            written.update(slot.buffer for slot in call.slots("out", "inout"))
+        elif then(call) and any(slot.buffer in written for slot in call.slots("in")):
+            return True
+    return False
+
+
+def _is_product(call: Call) -> bool:
+    return call.kernel is gemm
+
+
+def _is_bias(call: Call) -> bool:
+    return call.kernel is bias_act and call.arguments[4:] == (1, 0)
+
+
+def _extends(call: Call) -> bool:
+    return call.kernel is add_into or any(_computes(call, op.graph) for op in (add, multiply, divide))
 
 
 def _read_once(uses: Uses, slot: Slot, calls: Sequence[Call] = ()) -> bool:
@@ -157,7 +187,7 @@ def _product(kernel: Kernel, call: Call, c: Slot, alpha: float) -> Call:
 
 def _biased(call: Call) -> tuple[Any, ...]:
     """(y, bias, rows, columns, result) of a call that adds a row to each row of y; None five times for another."""
-    if call.kernel is bias_act and call.arguments[4:] == (1, 0):
+    if _is_bias(call):
         y, bias, n, units = call.arguments[:4]
         return y, bias, n, units, y
     form = call.kernel.loop

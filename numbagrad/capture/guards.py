@@ -82,7 +82,7 @@ class Guard:
         self.written: set[Any] = set()
         """The storages that the run writes without them being arguments: no argument may be on one of them."""
         self.written_spans: list[tuple[int, int]] = []
-        """Where their memory begins and ends, in order."""
+        """Where their memory begins and ends, in order, for NumPy arguments."""
 
     def fits(self, structure: Any, leaves: list[Any]) -> bool:
         """Whether the run stands for a call with these arguments now."""

@@ -309,9 +309,10 @@ def _note_writes(variant: Variant, recorder: Recorder, leaves: list[Any]) -> Non
         elif id(storage) not in born:
             variant.written.append(storage)
     variant.guard.written = set(variant.written)
-    variant.guard.written_spans = sorted(
-        np.lib.array_utils.byte_bounds(root_of(storage.array)) for storage in variant.written
-    )
+    if any(type(leaf) is np.ndarray for leaf in leaves):
+        variant.guard.written_spans = sorted(
+            np.lib.array_utils.byte_bounds(root_of(storage.array)) for storage in variant.written
+        )
 
 
 def _foldable(recorder: Recorder, by_root: dict[int, Buffer]) -> dict[Buffer, Buffer]:

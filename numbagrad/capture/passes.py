@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from numbagrad.capture.epilogues import extend_products, fuse_bias, skip_copies
 from numbagrad.capture.fusion import fuse_elementwise
-from numbagrad.capture.recorder import Buffer, Call
+from numbagrad.capture.recorder import Buffer, Call, Slot
 from numbagrad.capture.uses import Facts, Uses, may_fail
 from numbagrad.kernels import optimizer
 from numbagrad.kernels.gemm import gemm, gemm_update
@@ -66,11 +66,15 @@ def drop_dead_rows(calls: Sequence[Call], facts: Facts) -> list[Call]:
     overwritten: dict[Buffer, set[tuple[int, int, str]]] = {}
     read: set[Buffer] = set()
     for call in reversed(calls):
-        outs = call.slots("out", "inout")
+        outs: list[Slot] = []
+        ins: list[Slot] = []
+        for role, value in zip(call.kernel.roles, call.arguments, strict=True):
+            if type(value) is Slot:
+                (outs if role == "out" else ins).append(value)
         dead = (
             bool(outs)
-            and not may_fail(call)
             and "inout" not in call.kernel.roles
+            and not may_fail(call)
             and all(
                 (slot.offset, slot.size, slot.dtype) in overwritten.get(slot.buffer, ())
                 or (slot.buffer in facts.inner and slot.buffer not in read)
@@ -80,9 +84,9 @@ def drop_dead_rows(calls: Sequence[Call], facts: Facts) -> list[Call]:
         if dead:
             continue
         needed.append(call)
-        for slot in call.slots("out"):
+        for slot in outs:
             overwritten.setdefault(slot.buffer, set()).add((slot.offset, slot.size, slot.dtype))
-        for slot in call.slots("in", "inout"):
+        for slot in ins:
             read.add(slot.buffer)
             overwritten.pop(slot.buffer, None)
     return needed[::-1]

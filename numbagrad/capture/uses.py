@@ -54,7 +54,7 @@ def whole(slot: Slot) -> bool:
 
 def may_fail(call: Call) -> bool:
     """Whether a replay of a call can fail: not for its sizes, which are those of the capture."""
-    return call.kernel.failures not in ({}, TOO_LARGE)
+    return bool(call.kernel.failures) and call.kernel.failures != TOO_LARGE
 
 
 class Placing:
@@ -106,14 +106,10 @@ class Placing:
 
     def applied(self, calls: Sequence[Call | None]) -> list[Call]:
         """The calls with buffers as they were put, without those that have become None."""
-        result = []
-        for call in calls:
-            if call is None:
-                continue
-            if any(isinstance(value, Slot) and value.buffer in self._places for value in call.arguments):
-                call = Call(call.kernel, call.kinds, tuple(map(self._placed, call.arguments)), call.line)
-            result.append(call)
-        return result
+        left = [call for call in calls if call is not None]
+        if not self._places:
+            return left
+        return [Call(call.kernel, call.kinds, tuple(map(self._placed, call.arguments)), call.line) for call in left]
 
     def _placed(self, value: Any) -> Any:
         while isinstance(value, Slot) and value.buffer in self._places:
