@@ -154,13 +154,14 @@ class NDArrayIter(DataIter):
         Take the examples in another order in each round, from NumPy's global random numbers.
     last_batch_handle : {"pad", "discard", "roll_over"}
         Of a last batch that is not full: fill it with the first examples; leave it out; begin the next round with it.
+        What a round begins with so is no padding: `pad` is 0 there.
     data_name, label_name : str
         The names of arrays given without one.
 
     Raises
     ------
     AssertionError
-        If arrays differ in length, or there are fewer examples than a batch takes.
+        If arrays differ in length, there are no examples, or `batch_size` is less than 1.
     ValueError
         For another `last_batch_handle`.
 
@@ -192,9 +193,8 @@ class NDArrayIter(DataIter):
         assert all(array.shape[0] == self.num_data for array in arrays), (
             f"NDArrayIter: arrays of different lengths, {[array.shape[0] for array in arrays]}"
         )
-        assert self.num_data >= batch_size > 0, (
-            f"NDArrayIter: batch_size {batch_size} must lie between 1 and the number of examples, {self.num_data}"
-        )
+        assert batch_size > 0, f"NDArrayIter: batch_size must be at least 1, not {batch_size}"
+        assert self.num_data > 0, "NDArrayIter: there are no examples"
         self.shuffle = shuffle
         self.last_batch_handle = last_batch_handle
         self.num_source = len(self.data)
@@ -224,7 +224,7 @@ class NDArrayIter(DataIter):
 
     def reset(self) -> None:
         """Begin another round; with ``roll_over`` with what the last one has left."""
-        left = self.idx[self._cursor :] if self._cursor > 0 else self._rest
+        left = self.idx[self._cursor :] if self._cursor >= 0 else self._rest
         if self.last_batch_handle == "roll_over" and 0 < len(left) < self.batch_size:
             self._rest = left
         self._begin()
@@ -256,7 +256,7 @@ class NDArrayIter(DataIter):
     def _taken(self, arrays: list[tuple[str, NDArray]]) -> list[NDArray]:
         chosen = self.idx[self._cursor : self._cursor + self.batch_size]
         if len(chosen) < self.batch_size:
-            chosen = np.concatenate([chosen, self.idx[: self.batch_size - len(chosen)]])
+            chosen = np.concatenate([chosen, np.resize(self.idx, self.batch_size - len(chosen))])
         index = nd.array(chosen, dtype="int64")
         return [nd.take(array, index) for _, array in arrays]
 

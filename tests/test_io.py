@@ -55,6 +55,18 @@ def test_reset_in_the_middle():
     assert rounds(it, 1) == [DISCARD]
 
 
+@pytest.mark.parametrize(
+    ("handle", "expected"),
+    [
+        ("pad", [[([0, 1, 2, 3, 4, 0, 1], 2)]] * 3),
+        ("discard", [[], [], []]),
+        ("roll_over", [[], [([0, 1, 2, 3, 4, 0, 1], 0)], [([2, 3, 4, 0, 1, 2, 3], 0)]]),
+    ],
+)
+def test_fewer_examples_than_a_batch_takes(handle, expected):
+    assert rounds(mx.io.NDArrayIter(X, np.arange(5), batch_size=7, last_batch_handle=handle)) == expected
+
+
 def test_names_and_shapes():
     it = mx.io.NDArrayIter({"b": mx.nd.ones((4, 3), dtype="int32")}, [np.ones(4), np.ones((4, 2))], batch_size=2)
     assert [tuple(each) for each in it.provide_data] == [("b", (2, 3))]
@@ -71,7 +83,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="last_batch_handle"):
         mx.io.NDArrayIter(X, last_batch_handle="drop")
     with pytest.raises(AssertionError, match="batch_size"):
-        mx.io.NDArrayIter(X, batch_size=6)
+        mx.io.NDArrayIter(X, batch_size=0)
     with pytest.raises(AssertionError, match="lengths"):
         mx.io.NDArrayIter(X, np.ones(4))
     with pytest.raises(TypeError):

@@ -299,7 +299,7 @@ def multinomial(
     Raises
     ------
     MXNetError
-        For a negative probability, a row of zeros, or no class at all.
+        For a negative probability, a row of zeros, no class at all, or more classes than `dtype` can count.
     """
     _only_name("multinomial", kwargs)
     target = as_dtype(dtype)
@@ -308,6 +308,11 @@ def multinomial(
     if not data._shape or data._shape[-1] == 0:
         raise MXNetError(f"multinomial: an array of shape {data._shape} has no classes along its last axis")
     lead, classes = data._shape[:-1], data._shape[-1]
+    most = (
+        np.iinfo(target).max if target.kind in "iu" else 2 ** (np.finfo(target).nmant + 1) if target.kind == "f" else 1
+    )
+    if classes - 1 > most:
+        raise MXNetError(f"multinomial: {target} cannot hold the numbers of {classes} classes")
     drawn = as_shape(() if shape is None else shape)
     result_shape = (lead + drawn) or (1,)
     rows, per_row = size_of(lead), size_of(drawn)

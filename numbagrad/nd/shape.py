@@ -104,11 +104,11 @@ def transpose(data: NDArray, axes: Sequence[int] | int | None = None, out: Out =
     return deliver(shaping.transpose(data, axes=tuple(normal_axis("transpose", k, ndim) for k in order)), out)
 
 
-def _transpose_method(self: NDArray, *axes: Any, **kwargs: Any) -> NDArray:
+def _transpose_method(self: NDArray, *axes: int | Sequence[int] | None, **kwargs: Any) -> NDArray:
     """The array with its axes in another order: ``x.transpose(1, 0)``, ``x.transpose((1, 0))``; see nd.transpose."""
     if axes and not (len(axes) == 1 and (axes[0] is None or not isinstance(axes[0], (int, np.integer)))):
-        return transpose(self, axes, **kwargs)
-    return transpose(self, *axes, **kwargs)
+        return transpose(self, axes, **kwargs)  # type: ignore[arg-type]
+    return transpose(self, *axes, **kwargs)  # type: ignore[arg-type]
 
 
 def swapaxes(data: NDArray, dim1: int = 0, dim2: int = 0, out: Out = None, name: Name = None) -> NDArray:
@@ -165,14 +165,14 @@ def broadcast_to(data: NDArray, shape: Any, out: Out = None, name: Name = None) 
     return deliver(broadcast_op(data, shape=target), out)
 
 
-def _broadcast_to_method(self: NDArray, *axes: Any, shape: Any = None) -> NDArray:
+def _broadcast_to_method(self: NDArray, *axes: int | Sequence[int], shape: Any = None) -> NDArray:
     """The array repeated to a shape, given axis by axis, as a tuple or as `shape`, by NumPy's rules.
 
     ValueError where it does not fit.
     """
     if bool(axes) is (shape is not None):
         raise TypeError("broadcast_to: takes one shape")
-    given = axes if shape is None else (shape,)
+    given: Any = axes if shape is None else (shape,)
     target = _ints(given[0]) if len(given) == 1 else _ints(given)
     try:
         return broadcast_op(self, shape=target)

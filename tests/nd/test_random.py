@@ -140,6 +140,9 @@ def test_multinomial():
     assert nd.random.multinomial(nd.array([0, 1.0])).asnumpy().tolist() == [1]
     assert nd.random.multinomial(p).shape == (2,)
     assert nd.random.multinomial(p, dtype="float32", shape=(2, 3)).shape == (2, 2, 3)
+    assert nd.random.multinomial(nd.one_hot(nd.array([255]), 256)[0], dtype="uint8").asscalar() == 255
+    with pytest.raises(mx.MXNetError, match=r"multinomial: uint8 cannot hold the numbers of 257 classes"):
+        nd.random.multinomial(nd.ones((257,)), dtype="uint8")
     with pytest.raises(mx.MXNetError, match="multinomial"):
         nd.random.multinomial(nd.array([0.5, -0.5]))
 

@@ -19,6 +19,12 @@ def refuse(name: str, pred: Any, label: Any) -> ValueError:
     )
 
 
+def expect_label(name: str, label: Any) -> None:
+    """Refuse a label that is no array; predictions are looked at by the call of the block."""
+    if not isinstance(label, NDArray):
+        raise TypeError(f"{name}: the label must be an NDArray, not {type(label).__name__}; use nd.array")
+
+
 def like(label: NDArray, pred: NDArray, name: str) -> NDArray:
     """`label` in the shape of `pred`.
 
@@ -27,9 +33,7 @@ def like(label: NDArray, pred: NDArray, name: str) -> NDArray:
     ValueError
         If their sizes differ.
     """
-    for title, given in (("prediction", pred), ("label", label)):
-        if not isinstance(given, NDArray):
-            raise TypeError(f"{name}: the {title} must be an NDArray, not {type(given).__name__}; use nd.array")
+    expect_label(name, label)
     if label.shape == pred.shape:
         return label
     if label.size != pred.size:

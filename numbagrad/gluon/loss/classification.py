@@ -3,7 +3,7 @@
 from typing import Any
 
 from numbagrad import nd
-from numbagrad.gluon.loss.base import FLOAT32, FLOAT64, Loss, apply_weighting, like
+from numbagrad.gluon.loss.base import FLOAT32, FLOAT64, Loss, apply_weighting, expect_label, like
 from numbagrad.nd.ndarray import NDArray
 from numbagrad.ops.casting import cast
 from numbagrad.ops.loss import sigmoid_bce, softmax_ce, softmax_ce_dense
@@ -144,8 +144,7 @@ class SoftmaxCrossEntropyLoss(Loss):
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> NDArray:
         """The same of other ops."""
         axis = self._axis
-        if not isinstance(label, NDArray):
-            raise TypeError(f"{self.name}: the label must be an NDArray, not {type(label).__name__}; use nd.array")
+        expect_label(self.name, label)
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=axis)
         if self._sparse_label:
@@ -187,7 +186,7 @@ class KLDivLoss(Loss):
         """The loss of each example."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
-        label = like(label, pred, self.name)
+        expect_label(self.name, label)
         loss = label * (F.log(label + 1e-12) - pred)
         loss = apply_weighting(F, loss, self._weight, sample_weight)
         return F.sum(loss, axis=self._batch_axis, exclude=True)
