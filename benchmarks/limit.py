@@ -9,15 +9,18 @@ parameter.
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import carray, from_dtype, njit, types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
 
 from benchmarks.workloads import LEARNING_RATE, WORKLOADS, data
+from numbagrad.native import openblas
 
 F, I = np.float32, np.int32  # noqa: E741 - numbers of one letter keep typed formulas readable
 FLAGS = {"fastmath": {"contract", "reassoc", "nsz", "arcp"}, "error_model": "numpy", "nogil": True}
-llvm.add_symbol("benchmarks_sgemm", get_cython_function_address("scipy.linalg.cython_blas", "sgemm"))
+SGEMM = openblas.address("sgemm")  # NumPy's, whose integers have 64 bits; else SciPy's
+SIZE = np.int64 if SGEMM else np.int32
+llvm.add_symbol("benchmarks_sgemm", SGEMM or get_cython_function_address("scipy.linalg.cython_blas", "sgemm"))
 
 
 def _pointer(dtype):
@@ -43,7 +46,7 @@ def _float_of_bits(typing, bits):
 
 @intrinsic
 def _sgemm(typing, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
-    pointer, size, real, flag = types.CPointer(types.float32), types.int32, types.float32, types.boolean
+    pointer, size, real, flag = types.CPointer(types.float32), from_dtype(SIZE), types.float32, types.boolean
     signature = types.void(flag, flag, size, size, size, real, pointer, size, pointer, size, real, pointer, size)
 
     def generate(context, builder, signature, arguments):
@@ -71,7 +74,9 @@ def _sgemm(typing, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc):
 def gemm(ta, tb, m, n, k, alpha, a, b, beta, c):
     """C (m, n) = alpha op(A) op(B) + beta C, row-major, on addresses: to BLAS the transposed product."""
     lda, ldb = m if ta else k, k if tb else n
-    _sgemm(tb, ta, I(n), I(m), I(k), alpha, floats(b), I(ldb), floats(a), I(lda), beta, floats(c), I(n))
+    _sgemm(
+        tb, ta, SIZE(n), SIZE(m), SIZE(k), alpha, floats(b), SIZE(ldb), floats(a), SIZE(lda), beta, floats(c), SIZE(n)
+    )
 
 
 @njit(inline="always", **FLAGS)

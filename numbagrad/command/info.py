@@ -6,9 +6,12 @@ import platform
 from pathlib import Path
 
 import llvmlite.binding as llvm
+import numpy as np
+import scipy
 
 import numbagrad
 from numbagrad.command.cache import describe
+from numbagrad.native import openblas
 
 FEATURES = "sse4.2 avx avx2 fma f16c avx512f avx512vl avx512bf16 neon fullfp16 sve".split()
 """The CPU features that vectors, fused multiply-add and float16 depend on."""
@@ -44,24 +47,24 @@ def cores() -> str:
 
 
 def blas() -> list[tuple[str, str]]:
-    """The BLAS that kernels call, which is SciPy's, and its threads, as pairs of a name and its value."""
+    """The BLAS that kernels call, NumPy's or SciPy's, and its threads, as pairs of a name and its value."""
     named = [f"{name}={os.environ[name]}" for name in THREAD_VARIABLES if name in os.environ]
     try:
         from threadpoolctl import threadpool_info
     except ImportError:
-        import scipy
-
         try:
-            built = scipy.show_config(mode="dicts")["Build Dependencies"]["blas"]
+            built = (np if openblas.path() else scipy).show_config(mode="dicts")["Build Dependencies"]["blas"]
             library = f"{built['name']} {built['version']}"
         except (KeyError, TypeError):
             library = "unknown"
         threads = ", ".join(named) or f"not set; by default one a CPU ({os.cpu_count()})"
         return [("BLAS", library), ("BLAS threads", threads)]
-    import scipy.linalg.cython_blas
-
+    own = openblas.path()
+    if not own:
+        pass  # the library is loaded with it
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    pool = next((pool for pool in pools if "scipy" in pool["filepath"].lower()), pools[0] if pools else None)
+    called = [pool for pool in pools if (pool["filepath"] == own if own else "scipy" in pool["filepath"].lower())]
+    pool = next(iter(called or pools), None)
     if pool is None:
         return [("BLAS", "unknown"), ("BLAS threads", ", ".join(named) or "unknown")]
     kernels = f", kernels for {pool['architecture']}" if pool.get("architecture") else ""

@@ -1,4 +1,4 @@
-"""Matrix products inside compiled code: SciPy's BLAS, called by symbol.
+"""Matrix products inside compiled code: BLAS, called by symbol.
 
 Everything is row-major on flat arrays; a matrix that starts elsewhere is passed as a slice.
 """
@@ -10,10 +10,10 @@ from numba import types
 from numba.core import cgutils
 
 from numbagrad.native.compiler import intrinsic, njit
-from numbagrad.native.fortran import PRECISIONS, emit_call, emit_int32
+from numbagrad.native.fortran import PRECISIONS, emit_call, emit_integer
 
 LONGEST = 2**31 - 1
-"""BLAS counts in int32: whoever calls :func:`gemm` or :func:`gemv` has checked that no size is larger.
+"""SciPy's BLAS counts in int32: whoever calls :func:`gemm` or :func:`gemv` has checked that no size is larger.
 
 The number is all ones, so that ``m | n | k`` is above it exactly if one of the sizes is.
 """
@@ -62,7 +62,7 @@ def _blas_gemm(typing_context, ta, tb, m, n, k, alpha, a, b, beta, c):
         ldb = builder.select(cgutils.is_not_null(builder, tb), k, n)
         alpha, beta = (cgutils.alloca_once_value(builder, value) for value in (alpha, beta))
         flag_a, flag_b = _letter(builder, ta), _letter(builder, tb)
-        m, n, k, lda, ldb = (emit_int32(builder, value) for value in (m, n, k, lda, ldb))
+        m, n, k, lda, ldb = (emit_integer(builder, "gemm", value) for value in (m, n, k, lda, ldb))
         references = [flag_b, flag_a, n, m, k, alpha, b, ldb, a, lda, beta, c, n]
         return emit_call(context, builder, "gemm", signature.args[5], references)
 
@@ -92,9 +92,9 @@ def _blas_gemv(typing_context, ta, m, n, alpha, a, x, beta, y):
         flag = _letter(builder, builder.not_(ta))
         rows = builder.select(ta, m, n)
         columns = builder.select(ta, n, m)
-        one = emit_int32(builder, ir.IntType(64)(1))
+        one = emit_integer(builder, "gemv", ir.IntType(64)(1))
         alpha, beta = (cgutils.alloca_once_value(builder, value) for value in (alpha, beta))
-        rows, columns = emit_int32(builder, rows), emit_int32(builder, columns)
+        rows, columns = emit_integer(builder, "gemv", rows), emit_integer(builder, "gemv", columns)
         references = [flag, rows, columns, alpha, a, rows, x, one, beta, y, one]
         return emit_call(context, builder, "gemv", signature.args[3], references)
 

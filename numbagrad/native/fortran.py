@@ -1,4 +1,4 @@
-"""SciPy's BLAS and LAPACK, called by symbol from compiled code.
+"""BLAS, NumPy's own or else SciPy's, and SciPy's LAPACK, called by symbol from compiled code.
 
 A symbol (unlike an address in a constant) may stay in code on disk: it is resolved anew in each process.
 """
@@ -13,14 +13,13 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address
 
-from numbagrad.native import cython_blas
+from numbagrad.native import cython_blas, openblas
 from numbagrad.native.compiler import intrinsic
 from numbagrad.native.symbols import enter, provider
 
 PRECISIONS = (types.float32, types.float64)
 """The dtypes that BLAS and LAPACK have."""
 
-_PREFIX = "numbagrad_"
 _BLAS = frozenset({"gemm", "gemv", "trsm"})
 
 
@@ -31,36 +30,36 @@ class _Routines:
 
     @classmethod
     def address(cls, routine: str, dtype_name: str) -> int:
-        """The address of a routine of SciPy's for float32 or float64, entered under :func:`_symbol`."""
+        """The address of a routine for float32 or float64, entered under :func:`_symbol`."""
         symbol = _symbol(routine, dtype_name)
         if symbol not in cls._addresses:
-            if routine in _BLAS:
-                cls._enter_blas()
+            name = _name(routine, dtype_name)
+            if wide(routine):
+                address = openblas.address(name) or 0
+            elif routine in _BLAS:
+                with cython_blas.alone():
+                    address = get_cython_function_address(cython_blas.NAME, name)
             else:
-                cls._enter("cython_lapack", routine)
+                address = get_cython_function_address("scipy.linalg.cython_lapack", name)
+            cls._addresses[symbol] = address
+            enter(symbol, address, "fortran", routine, dtype_name)
         return cls._addresses[symbol]
 
-    @classmethod
-    def _enter(cls, module: str, routine: str) -> None:
-        for dtype in PRECISIONS:
-            symbol = _symbol(routine, dtype.name)
-            address = get_cython_function_address(f"scipy.linalg.{module}", symbol.removeprefix(_PREFIX))
-            cls._addresses[symbol] = address
-            enter(symbol, address, "scipy", routine, dtype.name)
 
-    @classmethod
-    def _enter_blas(cls) -> None:
-        """Enter all of BLAS, once."""
-        with cython_blas.alone():
-            for routine in sorted(_BLAS):
-                cls._enter("cython_blas", routine)
+provider("fortran")(_Routines.address)
 
 
-provider("scipy")(_Routines.address)
+def _name(routine: str, dtype_name: str) -> str:
+    return f"{'s' if dtype_name == 'float32' else 'd'}{routine}"
+
+
+def wide(routine: str) -> bool:
+    """Whether the integers of a routine have 64 bits: those of NumPy's BLAS have."""
+    return routine in _BLAS and all(openblas.address(_name(routine, dtype.name)) for dtype in PRECISIONS)
 
 
 def _symbol(routine: str, dtype_name: str) -> str:
-    return f"{_PREFIX}{'s' if dtype_name == 'float32' else 'd'}{routine}"
+    return f"numbagrad_{_name(routine, dtype_name)}{'_64' if wide(routine) else ''}"
 
 
 def emit_call(context: Any, builder: Any, routine: str, dtype: Any, arguments: list[Any]) -> Any:
@@ -72,23 +71,23 @@ def emit_call(context: Any, builder: Any, routine: str, dtype: Any, arguments: l
     return context.get_dummy_value()
 
 
-def emit_int32(builder: Any, value: Any) -> Any:
-    """A reference to an int64 as Fortran's integer."""
-    return cgutils.alloca_once_value(builder, builder.trunc(value, ir.IntType(32)))
+def emit_integer(builder: Any, routine: str, value: Any) -> Any:
+    """A reference to an int64 as an integer of a routine."""
+    return cgutils.alloca_once_value(builder, value if wide(routine) else builder.trunc(value, ir.IntType(32)))
 
 
-def _reference(builder: Any, context: Any, kind: Any, letter: str, value: Any) -> Any:
+def _reference(builder: Any, context: Any, routine: str, kind: Any, letter: str, value: Any) -> Any:
     if letter == "a":
         return context.make_array(kind)(context, builder, value).data
     if letter == "i":
-        return emit_int32(builder, value)
+        return emit_integer(builder, routine, value)
     if letter == "c":
         return cgutils.alloca_once_value(builder, builder.trunc(value, ir.IntType(8)))
     return cgutils.alloca_once_value(builder, value)
 
 
 def lapack(routine: str, letters: str) -> Callable[..., int]:
-    """A function for compiled code that calls a routine of SciPy's.
+    """A function for compiled code that calls a routine of BLAS or LAPACK.
 
     Parameters
     ----------
@@ -116,7 +115,8 @@ def lapack(routine: str, letters: str) -> Callable[..., int]:
             if letter == "a":
                 made.append(ctypes.c_void_p(value.ctypes.data))
             else:
-                kind = {"c": ctypes.c_byte, "i": ctypes.c_int, "x": number}[letter]
+                integer = ctypes.c_int64 if wide(routine) else ctypes.c_int
+                kind = {"c": ctypes.c_byte, "i": integer, "x": number}[letter]
                 made.append(ctypes.byref(kind(value)))
         status = ctypes.c_int(0)
         address = _Routines.address(routine, dtype.name)
@@ -135,7 +135,7 @@ def lapack(routine: str, letters: str) -> Callable[..., int]:
         def generate(context, builder, signature, values):
             parts = cgutils.unpack_tuple(builder, values[0], len(inputs))
             references = [
-                _reference(builder, context, kind, letter, part)
+                _reference(builder, context, routine, kind, letter, part)
                 for kind, letter, part in zip(signature.args[0], inputs, parts, strict=True)
             ]
             if not info:

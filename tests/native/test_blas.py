@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from numbagrad.native import blas
+from numbagrad.native import blas, openblas
 from numbagrad.native.compiler import PYTHON_MODE, njit
 
 # every branch: empty, vectors, few rows or columns below and above the threshold, own loops, BLAS
@@ -115,3 +115,37 @@ assert solve([[2.0]], [4.0]) == 2 and cython_blas.__pyx_capi__
 """
     environment = {**os.environ, "NUMBAGRAD_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+BOTH = """
+import sys
+from numbagrad.native import cache, openblas
+if sys.argv[1] == "without":
+    openblas._library = lambda: (None, "")
+import numpy as np
+from numbagrad import nd
+a = np.arange(900.0, dtype=np.float32).reshape(30, 30)
+assert np.array_equal(nd.dot(nd.array(a), nd.array(a)).asnumpy(), a @ a)
+x = nd.linalg.trsm(nd.array([[2.0, 0.0], [1.0, 4.0]]), nd.array([[2.0], [9.0]]))
+assert x.asnumpy().tolist() == [[1.0], [2.0]]
+from numbagrad.native.fortran import wide
+print(wide("gemm"), wide("potrf"), len(cache.compilations))
+"""
+
+
+@pytest.mark.skipif(PYTHON_MODE, reason="nothing is compiled")
+def test_without_openblas_of_numpy_scipy_has_the_products_and_code_on_disk_is_for_one_of_them(tmp_path):
+    """One directory of compiled code serves both: what calls a routine that is not there is compiled again."""
+    printed = []
+    for which in ("with", "without", "without", "with"):
+        command = [sys.executable, "-c", BOTH, which]
+        environment = {**os.environ, "NUMBAGRAD_CACHE_DIR": str(tmp_path)}
+        printed.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    has_own = bool(openblas.path())
+    assert [line.split()[0] for line in printed] == [str(has_own), "False", "False", str(has_own)]
+    assert all(line.split()[1] == "False" for line in printed)
+    compiled = [int(line.split()[2]) for line in printed]
+    assert compiled[0] > 0
+    assert (compiled[1] > 0) == has_own
+    assert compiled[2] == 0
+    assert (compiled[3] > 0) == has_own
