@@ -14,7 +14,7 @@ from numbagrad.ops.broadcasting import broadcast_to
 from numbagrad.ops.casting import cast, write_cast
 from numbagrad.ops.dtypes import FLOAT32, floating, promote
 from numbagrad.ops.layout import Layout, layout
-from numbagrad.ops.registry import Composed, Elementwise, Loop
+from numbagrad.ops.registry import Composed, Elementwise, Loop, Plan
 from numbagrad.tape import Node, Projection, made, place, record, state
 
 _FLOAT16 = np.dtype("float16")
@@ -79,15 +79,44 @@ def run_binary(op: Elementwise, x: Any, y: Any) -> Any:
                             if node is not None or second is not None:
                                 _record(loop, (x, y), (node, second), (n,), (shape, shape), result)
                         return result
-                if dtype.kind == "f" and dtype is not _FLOAT16 and op.arity == 2:
-                    plan = layout(op.name, (shape, y._shape))
-                    if not plan.expand:
-                        return _run_planned(op, dtype, plan, (x, y))
+                plan = op.plans.get((dtype, shape, y._shape)) or _plan(op, dtype, shape, y._shape)
+                if plan is not None:
+                    return _run_broadcast(plan, x, y)
         elif type(y) is float or type(y) is int:
             return _with_number(op, x, y, op.right, x)
     elif type(y) is new and (type(x) is float or type(x) is int):
         return _with_number(op, x, y, op.left, y)
     return _run_elementwise_any(op, (x, y))
+
+
+def _plan(op: Elementwise, dtype: np.dtype, *shapes: tuple[int, ...]) -> Plan | None:
+    """How two float arrays of different shapes go through one loop, kept for the next call; None where they do not."""
+    if dtype.kind != "f" or dtype is _FLOAT16 or op.arity != 2:
+        return None
+    lines = layout(op.name, shapes)
+    if lines.expand:
+        return None
+    if len(op.plans) >= 1024:
+        op.plans.clear()
+    found = op.plans[dtype, shapes[0], shapes[1]] = (op.loop(dtype, lines.pattern), lines)
+    return found
+
+
+def _run_broadcast(plan: Plan, x: Any, y: Any) -> Any:
+    """Apply a binary op to arrays of different shapes as `plan` says."""
+    loop, lines = plan
+    sizes = lines.sizes
+    out = _empty(lines.size, loop.out_dtype)
+    if door.mode is None:
+        loop.kernel.function(*sizes, x._flat, y._flat, out)
+    else:
+        launch(loop.kernel, *sizes, x._flat, y._flat, out)
+    result = made(out, lines.shape, x._context)
+    if (x._node is not None or y._node is not None) and state.recording:
+        first, second = place(x), place(y)
+        if first is not None or second is not None:
+            _record(loop, (x, y), (first, second), sizes, (x._shape, y._shape), result)
+    return result
 
 
 def _with_number(op: Elementwise, x: Any, y: Any, loops: dict[np.dtype, Loop], array: Any) -> Any:
@@ -205,7 +234,10 @@ def _record(
     takes = derivative.takes
     saved = () if not takes else args if len(takes) == len(args) else tuple([args[i] for i in takes])
     out = ((result._storage, result._flat, result._shape),) if derivative.takes_output else ()
-    record(result, loop.op, parents, saved, out, shapes, vjp, sizes if vjp.two else None)
+    loops = vjp.loops
+    if loops < len(sizes):
+        sizes = (sizes[0] * sizes[1], sizes[-1])  # of planes and rows, where there are two loops
+    record(result, loop.op, parents, saved, out, shapes, vjp, sizes if loops > 1 else None)
 
 
 def run(op: Composed, arrays: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from numbagrad.capture.recorder import Buffer, Call, Slot
 from numbagrad.capture.uses import Facts, Uses
 from numbagrad.kernels.kernel import Kernel, LoopForm
 from numbagrad.native.expr import Expr, compose, symbol
-from numbagrad.native.source import compile_loop, loop_source
+from numbagrad.native.source import compile_loop, loop_source, loops_of
 
 FUSED_FROM = 16384
 """Elements from which a chain is fused. Below it a step saves less than a microsecond, while the loop may have to be
@@ -128,6 +128,7 @@ def _fits(call: Call) -> bool:
         form is not None
         and form.dtype in ("float32", "float64")
         and "S" not in form.pattern
+        and loops_of(form.pattern) < 3
         and _size(call) >= FUSED_FROM
     )
 

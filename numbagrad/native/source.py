@@ -1,12 +1,18 @@
 """Expression graphs printed as typed njit loops.
 
-An input reaches the loop in one of five ways, a letter each; the string of letters is the *pattern*:
+An input reaches the loop in one of these ways, a letter each; the string of letters is the *pattern*:
 
 ``s``  an array of the loop's full size          ``0``  an array of one element
 ``r``  one row, the same for every row           ``c``  one column, one element a row
 ``k``  a Python number, passed by value
 
-Patterns without ``r`` and ``c`` make one flat loop over ``n``; the others make a loop over rows and columns. An
+Patterns without ``r`` and ``c`` make one flat loop over ``n``; the others make a loop over rows and columns. Where the
+rows are those of several planes, there are four more:
+
+``p``  one element a plane                       ``m``  one element a row, the same for every plane
+``e``  one row a plane, the same for its rows    ``q``  one plane, the same for every plane
+
+These make a loop over planes, rows of a plane and columns, where ``c`` still is one element a row of a plane. An
 upper-case ``S`` is an input whose storage is also the output's (an update in place).
 """
 
@@ -21,6 +27,11 @@ _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod
 _COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _NATIVE = {"abs": "abs({})"}
 _FLOAT_ONLY_IN_VMATH = frozenset({"floor", "ceil", "trunc", "rint", "round"})
+
+
+def loops_of(pattern: str) -> int:
+    """How many loops the pattern makes, which is the number of sizes that the function takes."""
+    return 3 if set(pattern) & set("pmeq") else 2 if "r" in pattern or "c" in pattern else 1
 
 
 def is_float(dtype: str) -> bool:
@@ -134,11 +145,13 @@ def loop_source(roots: Sequence[Expr], dtype: str, pattern: str, out_dtypes: Seq
     -------
     str
         ``loop(n, inputs..., outputs...)``, or ``loop(rows, columns, inputs..., outputs...)`` where the pattern has
-        rows or columns. Of an input ``S`` the storage is the first output, which is then not passed.
+        rows or columns, or ``loop(planes, rows, columns, inputs..., outputs...)``. Of an input ``S`` the storage is
+        the first output, which is then not passed.
     """
-    two = "r" in pattern or "c" in pattern
+    loops = loops_of(pattern)
+    two = loops > 1
     in_place = "S" in pattern
-    names, before, row, load, locals_ = [], [], [], [], {}
+    names, before, plane, row, load, locals_ = [], [], [], [], [], {}
     for i, kind in enumerate(pattern):
         if kind == "-":
             continue
@@ -150,8 +163,18 @@ def loop_source(roots: Sequence[Expr], dtype: str, pattern: str, out_dtypes: Seq
             before.append(f"a{i} = x{i}[0]")
         elif kind == "c":
             row.append(f"a{i} = x{i}[i]")
+        elif kind == "m":
+            row.append(f"a{i} = x{i}[row]")
+        elif kind == "p":
+            plane.append(f"a{i} = x{i}[plane]")
         elif kind == "r":
             load.append(f"a{i} = x{i}[j]")
+        elif kind == "e":
+            plane.append(f"r{i} = piece(x{i}, plane * columns, columns)")
+            load.append(f"a{i} = r{i}[j]")
+        elif kind == "q":
+            row.append(f"r{i} = piece(x{i}, row * columns, columns)")
+            load.append(f"a{i} = r{i}[j]")
         elif two:
             row.append(f"r{i} = piece(x{i}, i * columns, columns)")
             load.append(f"a{i} = r{i}[j]")
@@ -176,21 +199,28 @@ def loop_source(roots: Sequence[Expr], dtype: str, pattern: str, out_dtypes: Seq
         lines.append("from numbagrad.native.memory import piece")
     if printer.used:
         lines.append(f"from numbagrad.native.vmath import {', '.join(sorted(printer.used))}")
-    sizes = "rows, columns" if two else "n"
+    sizes = ("n", "rows, columns", "planes, rows, columns")[loops - 1]
     lines += ["", "", "@njit", f"def loop({sizes}, {', '.join(names)}):"]
     lines += [f"    {line}" for line in before]
-    if two:
-        lines += ["    for i in range(rows):", *[f"        {line}" for line in row], "        for j in range(columns):"]
-        lines += [f"            {line}" for line in inner]
-    else:
+    if loops == 1:
         lines += ["    for i in range(n):", *[f"        {line}" for line in inner]]
+    else:
+        indent = "    "
+        if loops == 2:
+            lines += ["    for i in range(rows):"]
+        else:
+            lines += ["    for plane in range(planes):", *[f"        {line}" for line in plane]]
+            lines += ["        for row in range(rows):", "            i = plane * rows + row"]
+            indent = "        "
+        lines += [f"{indent}    {line}" for line in [*row, "for j in range(columns):"]]
+        lines += [f"{indent}        {line}" for line in inner]
     return "\n".join([*lines, "    return 0", ""])
 
 
 def compile_loop(stem: str, roots: Sequence[Expr], dtype: str, pattern: str, out_dtypes: Sequence[str]) -> Any:
     """The compiled loop of :func:`loop_source`, and the roles of its arguments (see ``kernels.kernel``)."""
     function = generated_module(stem, loop_source(roots, dtype, pattern, out_dtypes)).loop
-    sizes = ["size", "size"] if "r" in pattern or "c" in pattern else ["size"]
+    sizes = ["size"] * loops_of(pattern)
     kinds = [{"k": "scalar", "S": "inout"}.get(kind, "in") for kind in pattern if kind != "-"]
     outs = ["out"] * (len(roots) - ("S" in pattern))
     return function, tuple(sizes + kinds + outs)

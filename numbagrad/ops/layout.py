@@ -1,14 +1,15 @@
 """How the inputs of an elementwise op line up: NumPy's broadcasting, boiled down to a loop pattern."""
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from numbagrad.errors import MXNetError
 
 Shape = tuple[int, ...]
 
 
-class Layout(NamedTuple):
+@dataclass(slots=True, frozen=True)
+class Layout:
     """The result's shape, the pattern letters of the inputs (see ``native.source``), the loop sizes."""
 
     shape: Shape
@@ -51,14 +52,22 @@ def broadcast_shape(name: str, shapes: tuple[Shape | None, ...]) -> Shape:
     return tuple(result)
 
 
-def _split(shape: Shape, full: Shape) -> tuple[str, int] | None:
-    """The letter ``r`` or ``c`` and the axis where rows end and columns begin, if `shape` is one of these."""
+_LETTERS = {
+    (False, False, True): "r",
+    (True, True, False): "c",
+    (True, False, False): "p",
+    (False, True, False): "m",
+    (True, False, True): "e",
+    (False, True, True): "q",
+}
+"""The letter of an input by the loops over planes, rows and columns along which it has elements of its own."""
+
+
+def _own(shape: Shape, full: Shape) -> tuple[list[bool], set[int]]:
+    """Whether `shape` has elements of its own along each axis of `full` that is not 1, and where that changes."""
     padded = (1,) * (len(full) - len(shape)) + shape
-    stretched = [m != n for m, n in zip(padded, full, strict=True) if n != 1]
-    turn = next((k for k in range(1, len(stretched)) if stretched[k] != stretched[k - 1]), None)
-    if turn is None or any(stretched[k] != stretched[turn] for k in range(turn, len(stretched))):
-        return None
-    return ("r" if stretched[0] else "c"), turn
+    own = [m == n for m, n in zip(padded, full, strict=True) if n != 1]
+    return own, {k for k in range(1, len(own)) if own[k] != own[k - 1]}
 
 
 @lru_cache(maxsize=4096)
@@ -68,24 +77,28 @@ def layout(name: str, shapes: tuple[Shape | None, ...]) -> Layout:
     size = size_of(full)
     letters: list[str] = []
     expand: list[int] = []
-    turn: int | None = None
+    turns: set[int] = set()
+    partial: list[tuple[int, list[bool]]] = []
     for i, shape in enumerate(shapes):
+        letters.append("s")
         if shape is None:
-            letters.append("k")
+            letters[i] = "k"
         elif size_of(shape) == size:
-            letters.append("s")
+            pass
         elif size_of(shape) == 1:
-            letters.append("0")
+            letters[i] = "0"
         else:
-            found = _split(shape, full)
-            if found is None or (turn is not None and found[1] != turn):
+            own, changes = _own(shape, full)
+            if len(turns | changes) > 2:
                 expand.append(i)
-                letters.append("s")
             else:
-                turn = found[1]
-                letters.append(found[0])
-    if turn is None:
+                turns |= changes
+                partial.append((i, own))
+    if not turns:
         return Layout(full, "".join(letters), (size,), tuple(expand), size)
+    first, last = min(turns), max(turns)
+    for i, own in partial:
+        letters[i] = _LETTERS[own[0], own[first] if first < last else own[0], own[last]]
     compact = [n for n in full if n != 1]
-    sizes = (size_of(tuple(compact[:turn])), size_of(tuple(compact[turn:])))
-    return Layout(full, "".join(letters), sizes, tuple(expand), size)
+    sizes = tuple([size_of(tuple(part)) for part in (compact[:first], compact[first:last], compact[last:])])
+    return Layout(full, "".join(letters), sizes if first < last else (sizes[0], sizes[2]), tuple(expand), size)

@@ -22,7 +22,8 @@ import numpy as np
 from numbagrad.kernels.kernel import Kernel, LoopForm
 from numbagrad.native.derivatives import gradients
 from numbagrad.native.expr import Expr, constant, inputs_of, substitute, symbol, trace
-from numbagrad.native.source import compile_loop
+from numbagrad.native.source import compile_loop, loops_of
+from numbagrad.ops.layout import Layout
 from numbagrad.tape import Rule
 
 Shape = tuple[int, ...]
@@ -146,8 +147,8 @@ class VJPLoop:
     wanted: int
     """How many inputs have a gradient."""
     dtype: np.dtype
-    two: bool
-    """Whether the kernel loops over rows and columns."""
+    loops: int
+    """How many loops the kernel has: one, or over rows and columns, or planes, rows and columns."""
 
 
 class Loop:
@@ -183,7 +184,7 @@ class Loop:
         computed = [i for i, e in enumerate(derivative.expressions) if e is not None and e is not head]
         count = sum(e is not None for e in derivative.expressions)
         if not computed:
-            return VJPLoop(derivative, None, (), count, self.dtype, False)
+            return VJPLoop(derivative, None, (), count, self.dtype, 1)
         takes = {*derivative.takes, n + 1} | ({n} if derivative.takes_output else set())
         kinds = [*self.pattern.replace("S", "s"), "s", "s"]
         pattern = "".join(kind if i in takes else "-" for i, kind in enumerate(kinds))
@@ -191,10 +192,13 @@ class Loop:
         function, roles = compile_loop(
             f"{op.name}_vjp", roots, self.dtype.name, pattern, [self.dtype.name] * len(roots)
         )
-        two = "r" in pattern or "c" in pattern
         kernel = Kernel(f"{op.name}_vjp", function, roles, {})
         kernel.loop = LoopForm(tuple(roots), self.dtype.name, pattern, (self.dtype.name,) * len(roots))
-        return VJPLoop(derivative, kernel, tuple(computed), count, self.dtype, two)
+        return VJPLoop(derivative, kernel, tuple(computed), count, self.dtype, loops_of(pattern))
+
+
+Plan = tuple[Loop, Layout]
+"""What a call on arrays of certain shapes runs, and how they line up."""
 
 
 class Elementwise(Op):
@@ -245,6 +249,8 @@ class Elementwise(Op):
         """Those of an array and a number, as dispatch has asked for them."""
         self.left: dict[np.dtype, Loop] = {}
         """Those of a number and an array."""
+        self.plans: dict[tuple[Any, ...], Plan] = {}
+        """What two arrays of different shapes run, by their dtype and shapes."""
         self._derivatives: dict[tuple[bool, ...], Derivative] = {}
 
     def __call__(self, *args: Any) -> Any:

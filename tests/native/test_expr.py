@@ -191,6 +191,25 @@ def test_patterns_compute_what_numpy_does():
         assert list(roles) == kinds
 
 
+def test_patterns_over_planes_compute_what_numpy_does():
+    planes, rows, columns = 2, 3, 4
+    graph = x * y - z
+    a = np.arange(24.0).reshape(2, 3, 4)
+    for pattern, second, third in [
+        ("sme", (1, 3, 1), (2, 1, 4)),
+        ("spq", (2, 1, 1), (1, 3, 4)),
+        ("scm", (2, 3, 1), (1, 3, 1)),
+        ("qpr", (2, 1, 1), (1, 1, 4)),
+    ]:
+        first = a[:1] if pattern[0] == "q" else a
+        p, q = a.ravel()[: math.prod(second)] + 2, a.ravel()[: math.prod(third)] * 0.5
+        function, roles = compile_loop("t", [graph], "float64", pattern, ["float64"])
+        out = np.empty(24)
+        assert function(planes, rows, columns, first.ravel(), p, q, out) == 0
+        np.testing.assert_array_equal(out.reshape(a.shape), first * p.reshape(second) - q.reshape(third))
+        assert roles == ("size", "size", "size", "in", "in", "in", "out")
+
+
 def test_two_outputs_one_of_them_in_place_one_bool():
     function, roles = compile_loop("t", [x + y, x > y], "float32", "Ss", ["float32", "bool"])
     a, b, out = np.array([1, 5], np.float32), np.array([3, 2], np.float32), np.empty(2, np.bool_)

@@ -119,6 +119,31 @@ def test_families_of_arrays():
         nd.broadcast_add(nd.ones((2, 3)), nd.ones((2,)))
 
 
+@pytest.mark.parametrize(
+    "shape", [(4, 1, 5), (3, 1), (4, 1, 1), (1, 3, 5), (2, 1, 1, 5), (2, 4, 3, 1), (2, 1, 3, 1), (1, 4, 1, 5)]
+)
+@pytest.mark.parametrize("captured", [False, True])
+def test_axes_repeated_anywhere(shape, captured):
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((2, 4, 3, 5)).astype("float32"), rng.standard_normal(shape).astype("float32")
+    a, b, head = nd.array(x), nd.array(w), nd.array(rng.standard_normal(x.shape))
+    a.attach_grad()
+    b.attach_grad()
+
+    def step(a, b, head):
+        with autograd.record():
+            y = a * b
+        y.backward(head)
+        return y
+
+    y = (mx.jit(step) if captured else step)(a, b, head)
+    np.testing.assert_array_equal(y.asnumpy(), x * w)
+    np.testing.assert_array_equal(a.grad.asnumpy(), head.asnumpy() * w)
+    repeated = tuple(k for k in range(4) if ((1,) * (4 - w.ndim) + shape)[k] == 1)
+    expected = (x * head.asnumpy()).sum(axis=repeated, keepdims=True).reshape(shape)
+    np.testing.assert_allclose(b.grad.asnumpy(), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_unknown_arguments_are_refused():
     x = nd.ones(2)
     with pytest.raises(TypeError, match="colour"):
