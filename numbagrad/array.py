@@ -4,6 +4,11 @@ from typing import Any
 
 import numpy as np
 
+# glibc returns large blocks to the system when they are freed, and a new one is then faulted in page by page, several
+# times what an elementwise loop over it takes. It keeps blocks (twice as much as the largest, at the end of the heap)
+# up to the size of one that was freed before, 32 MB at most. So one of about that size is freed, which nobody touched.
+np.empty((1 << 25) - (1 << 16), np.uint8)
+
 
 class Storage:
     """The memory that arrays share, and when it was last written.

@@ -3,6 +3,7 @@
 import gc
 import os
 import pathlib
+import platform
 import subprocess
 import sys
 import tracemalloc
@@ -146,3 +147,33 @@ def test_a_chain_of_many_operations_needs_no_stack():
     )
     assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
     assert done.stdout == "done\n"
+
+
+FAULTS = """
+import resource
+from numbagrad import nd
+
+x = nd.ones((1 << 22,))  # 16 MB
+
+def work():
+    for _ in range(10):
+        (x * x + x).wait_to_read()
+
+work()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+work()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="about glibc's malloc")
+def test_large_results_get_memory_that_is_there():
+    run = subprocess.run(
+        [sys.executable, "-c", FAULTS],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) < 500, "each of 20 results was faulted in"

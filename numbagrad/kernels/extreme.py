@@ -14,7 +14,7 @@ from numbagrad.native.compiler import intrinsic, njit
 
 _U = np.uintp  # unsigned positions cannot mean "from the end", so LLVM sees plain loops
 _BLOCK = 1024
-_RUN = 512  # elements of a line whose largest is found at once, before its place is
+_RUN = 512  # elements of a line whose largest is found at once, before its place is; more in long lines
 _SHORT = 32  # a line below that is gone through once; above, pieces of that length leave no rest to vector code
 _FOLD = 128  # narrow rows are taken several at once as one line about this wide
 
@@ -186,11 +186,12 @@ def _extreme_kernels(name: str, word: str, pick: Any, beats: Any) -> tuple[Kerne
                 out[o] = place
             return 0
         if inner == 1:
+            run = min(max(_RUN, n // 32), 16 * _RUN)
             for o in range(outer):
                 best = x[o * n]
                 home = o * n
-                for start in range(o * n, (o + 1) * n, _RUN):
-                    winner = run_extreme(x, start, min(_RUN, (o + 1) * n - start))
+                for start in range(o * n, (o + 1) * n, run):
+                    winner = run_extreme(x, start, min(run, (o + 1) * n - start))
                     if beats(winner, best) or (winner != winner and best == best):
                         home = start
                         best = winner

@@ -207,7 +207,7 @@ def test_extremes_and_their_positions(dtype, kernels):
             np.testing.assert_array_equal(run(position, x, "int64"), numpy_position(x, 1))
 
 
-@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 97, 511, 512, 513, 544, 1300])
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 97, 511, 512, 513, 544, 1300, 20000])
 def test_positions_in_lines_of_any_length(n):
     rng = np.random.default_rng(n)
     x = rng.integers(-50, 50, (9, n, 1)).astype("float32")  # with ties
