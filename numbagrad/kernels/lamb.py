@@ -12,18 +12,10 @@ from typing import Any
 import numpy as np
 
 from numbagrad.kernels.rule import kernels_of
-from numbagrad.native.compiler import REASSOCIATE, njit
+from numbagrad.kernels.softmax import block_dot
+from numbagrad.native.compiler import njit
 
-_BLOCK = 1024  # as in kernels.reduce: summed in the dtype, blocks in float64
-
-
-@njit(fastmath=REASSOCIATE)
-def _sum_of_squares(x: Any, start: int, count: int) -> Any:
-    total = x.dtype.type(0)
-    first = np.uint64(start)
-    for i in range(np.uint64(count)):
-        total += x[first + i] * x[first + i]
-    return total
+_BLOCK = 1024  # elements that are in the cache for both norms
 
 
 @njit
@@ -51,8 +43,8 @@ def _lamb(w: Any, g: Any, m: Any, v: Any, hyper: Any, rescale_grad: float) -> No
             mb[i] = beta1 * mb[i] + rest1 * clipped
             vb[i] = beta2 * vb[i] + rest2 * (clipped * clipped)
             u[i] = mb[i] / made1 / (np.sqrt(vb[i] / made2) + epsilon) + wd * wb[i]
-        size += _sum_of_squares(w, start, count)
-        length += _sum_of_squares(u, 0, count)
+        size += block_dot(wb, wb)
+        length += block_dot(u[:count], u[:count])
     size, length = min(max(np.sqrt(size), hyper[6]), hyper[7]), np.sqrt(length)
     lr = number(hyper[0] * (size / length if size * length != 0 else 1.0))
     for i in range(n):

@@ -1,7 +1,6 @@
 """NumPy's own BLAS, where its wheel brings OpenBLAS: what multiplies NumPy's matrices multiplies ours.
 
-SciPy's wheel brings another copy, as a rule an older one, with threads of its own: 0.3.30 in SciPy 1.17 takes 5 to 12 %
-longer for the products of small networks than 0.3.31 in NumPy 2.4.
+SciPy's wheel brings another copy, as a rule an older and slower one, with threads of its own.
 """
 
 import ctypes
